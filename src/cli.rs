@@ -1,0 +1,197 @@
+//! The command line: definitions only, no logic. clap lives here only.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Take turns in a git repository.
+///
+/// Every worktree of a repository, and every program in it, asks the same lock; whoever asks
+/// first goes first.
+#[derive(Debug, Parser)]
+#[command(name = "git-locks", bin_name = "git locks", version, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// Options that every verb takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// The lock family.
+    #[command(subcommand)]
+    pub family: Family,
+}
+
+/// Options that every verb takes.
+#[derive(Args, Clone, Debug)]
+pub struct Global {
+    /// Act as if started in DIR; given several times, each is relative to the one before
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub directory: Vec<PathBuf>,
+    /// How to print the report [default: human on a terminal, toon otherwise]
+    #[arg(long, value_name = "FORMAT", value_enum, global = true)]
+    pub format: Option<Format>,
+    /// Exit 0 whenever a report was printed, for callers that read `status`
+    #[arg(long, global = true)]
+    pub exit_zero: bool,
+    /// Print no notes on standard error
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more on standard error
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Whether the human form is coloured
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
+    pub color: Color,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Token-Oriented Object Notation: one `key: value` a line
+    Toon,
+    /// JSON
+    Json,
+    /// Sentences for people
+    Human,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The lock families.
+#[derive(Debug, Subcommand)]
+pub enum Family {
+    /// The merge lock: one merge at a time, first come first served
+    #[command(subcommand)]
+    Merge(Merge),
+}
+
+/// The verbs of the merge lock.
+#[derive(Debug, Subcommand)]
+pub enum Merge {
+    /// Join the queue, and take the lock when first in it; exits 75 while others are ahead
+    Acquire(Acquire),
+    /// Say who holds the lock, without touching it
+    Check(Check),
+    /// Let go of the lock, or leave the queue
+    Release(Release),
+    /// Extend the lease of a lock that is held; exits 1 when it is lost
+    Renew(Renew),
+    /// Claim, check or release a bot's rate window
+    #[command(subcommand)]
+    RateWindow(RateWindow),
+}
+
+/// Who is asking.
+#[derive(Args, Clone, Debug)]
+pub struct Who {
+    /// Who is asking [env: GIT_LOCKS_PLAN_ID] [default: a name for this checkout]
+    #[arg(long, visible_alias = "as", value_name = "ID")]
+    pub plan_id: Option<OsString>,
+}
+
+/// `merge acquire`.
+#[derive(Args, Debug)]
+pub struct Acquire {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// Keep the lock for this long unless renewed, such as 90s, 5m or 1h30m [default: locks.ttl]
+    #[arg(long, value_name = "DURATION", conflicts_with = "while_pid")]
+    pub ttl: Option<String>,
+    /// Keep the lock for as long as this process runs
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub while_pid: Option<i32>,
+    /// What the lock is needed for; shown to those who wait
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Accepted for old callers; drives nothing
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub timeout: Option<f64>,
+    /// Leave the title for prompts and terminals alone
+    #[arg(long)]
+    pub no_title_token: bool,
+}
+
+/// `merge check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// Exit 1 when another holds the lock
+    #[arg(long)]
+    pub exit_code: bool,
+    /// Exit 1 when the caller no longer holds grant N
+    #[arg(long, value_name = "N")]
+    pub fence: Option<u64>,
+}
+
+/// `merge release`.
+#[derive(Args, Debug)]
+pub struct Release {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// Remove whoever holds the lock, but only when it is provably gone
+    #[arg(long)]
+    pub require_stale: bool,
+    /// Leave the title for prompts and terminals alone
+    #[arg(long)]
+    pub no_title_token: bool,
+}
+
+/// `merge renew`.
+#[derive(Args, Debug)]
+pub struct Renew {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// The new length of the lease, from now [default: its length so far]
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<String>,
+}
+
+/// The verbs of the rate windows.
+#[derive(Debug, Subcommand)]
+pub enum RateWindow {
+    /// Claim the window, or renew the claim
+    Claim(WindowClaim),
+    /// Say who has the window, without touching it
+    Check(Window),
+    /// Give the window back; the attempts stay counted
+    Release(Window),
+}
+
+/// Which window, and who is asking.
+#[derive(Args, Debug)]
+pub struct Window {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// The bot whose window it is
+    #[arg(long, value_name = "KIND")]
+    pub bot_kind: String,
+}
+
+/// `merge rate-window claim`.
+#[derive(Args, Debug)]
+pub struct WindowClaim {
+    /// Which window, and who is asking.
+    #[command(flatten)]
+    pub window: Window,
+    /// The pull request it is for
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub pr_number: i64,
+    /// How long the window lasts, in seconds
+    #[arg(long, value_name = "N", default_value_t = 3600, allow_negative_numbers = true)]
+    pub window_seconds: i64,
+}

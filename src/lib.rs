@@ -1,0 +1,8 @@
+#![forbid(unsafe_code)]
+//! git-locks: take turns in a git repository.
+
+pub mod cli;
+pub mod error;
+pub mod exit;
+pub mod report;
+pub mod text;

@@ -1,0 +1,2 @@
+//! The `git-locks` program.
+fn main() {}
