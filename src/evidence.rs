@@ -1,0 +1,295 @@
+//! Looking at the world for evidence of life: plan directories, worktrees, processes, presence.
+//!
+//! The rules are in [`crate::liveness`]; this is its [`World`]. An error other than "there is no
+//! such file" means that we could not have seen what we looked for: `Unobservable`.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::identity::PlanId;
+use crate::liveness::{Evidence, World};
+use crate::store::witness;
+use crate::sys::file;
+use crate::sys::host::{Host, Relation};
+use crate::sys::process::{self, ProcessId, Sight};
+
+/// The files of git's worktree registry are small; more is not read.
+const REGISTRY_LIMIT: u64 = 64 << 10;
+
+/// The file system and the process table, as evidence about one repository.
+#[derive(Clone, Debug)]
+pub struct Surroundings<'a> {
+    /// Where plans and their worktrees are kept.
+    pub base: &'a Path,
+    /// Git's common directory, where git registers worktrees.
+    pub common_dir: Option<&'a Path>,
+    /// Where presence files are kept.
+    pub presence: PathBuf,
+    /// This host.
+    pub host: Host,
+}
+
+impl World for Surroundings<'_> {
+    fn keeps_plans(&self) -> Evidence {
+        exists(&self.base.join("plans"))
+    }
+
+    fn plan(&self, id: &PlanId) -> Evidence {
+        // A plan moves between the two places: what left the first while we looked at the
+        // second is back in the first, or was in the second.
+        let in_main = || exists(&self.base.join("plans").join(id.as_str()));
+        match in_main() {
+            Evidence::Absent => {}
+            found => return found,
+        }
+        match self.plan_in_worktree(id) {
+            Evidence::Absent => in_main(),
+            found => found,
+        }
+    }
+
+    fn worktree(&self, id: &PlanId) -> Evidence {
+        let under_base = self.base.join("worktrees").join(id.as_str());
+        match exists(&under_base.join(".git")) {
+            Evidence::Absent => {}
+            found => return found,
+        }
+        match self.plan_in_worktree(id) {
+            Evidence::Absent => {}
+            found => return found,
+        }
+        match self.common_dir {
+            Some(common) => registered(&common.join("worktrees"), id),
+            None => Evidence::Absent,
+        }
+    }
+
+    fn process(&self, process: &ProcessId, host: &Host) -> Evidence {
+        match self.host.relation(host) {
+            Relation::SameBoot => {}
+            // No process outlives its boot.
+            Relation::SameMachine => return Evidence::Absent,
+            Relation::Elsewhere => return Evidence::Unobservable,
+        }
+        if !self.host.shares_pids(host) {
+            return Evidence::Unobservable;
+        }
+        match process::look(process.pid) {
+            Sight::Running(start) if start == process.start => Evidence::Alive,
+            Sight::Running(_) | Sight::Ended => Evidence::Absent,
+            Sight::Hidden => Evidence::Unobservable,
+        }
+    }
+
+    fn presence(&self, name: &str, host: &Host) -> Evidence {
+        match self.host.relation(host) {
+            Relation::SameBoot => {}
+            Relation::SameMachine => return Evidence::Absent,
+            Relation::Elsewhere => return Evidence::Unobservable,
+        }
+        if Path::new(name).components().count() != 1 || name.contains('/') || name.starts_with('.') {
+            return Evidence::Absent;
+        }
+        match file::is_locked(&self.presence.join(name)) {
+            Ok(true) => Evidence::Alive,
+            Ok(false) => Evidence::Absent,
+            Err(_) => Evidence::Unobservable,
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    fn plan_in_worktree(&self, id: &PlanId) -> Evidence {
+        let worktree = self.base.join("worktrees").join(id.as_str());
+        let plan = worktree.join(".plan/local/plans").join(id.as_str());
+        match exists(&plan) {
+            Evidence::Alive => match witness::is_witness(&plan) {
+                Ok(true) => Evidence::Absent,
+                Ok(false) => Evidence::Alive,
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => Evidence::Alive,
+                Err(error) => absent_if_missing(&error, &plan),
+            },
+            other => other,
+        }
+    }
+}
+
+/// Whether something is at `path`, links followed.
+fn exists(path: &Path) -> Evidence {
+    match std::fs::metadata(path) {
+        Ok(_) => Evidence::Alive,
+        Err(error) => absent_if_missing(&error, path),
+    }
+}
+
+/// What the failure to find `path` proves: absence only where nothing on the way to it is a link
+/// that leads nowhere (a volume that is not mounted, for instance).
+fn absent_if_missing(error: &io::Error, path: &Path) -> Evidence {
+    if error.kind() == io::ErrorKind::NotADirectory {
+        return Evidence::Absent;
+    }
+    if error.kind() != io::ErrorKind::NotFound {
+        return Evidence::Unobservable;
+    }
+    for ancestor in path.ancestors() {
+        match std::fs::symlink_metadata(ancestor) {
+            Ok(metadata) if metadata.is_symlink() => match std::fs::metadata(ancestor) {
+                Ok(_) => return Evidence::Absent,
+                Err(_) => return Evidence::Unobservable,
+            },
+            Ok(_) => return Evidence::Absent,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return Evidence::Unobservable,
+        }
+    }
+    Evidence::Absent
+}
+
+/// Whether git registers a genuine worktree named `id`, by its registered name or by the name
+/// of its directory: the two may differ, and either may be what the plan is called.
+fn registered(registry: &Path, id: &PlanId) -> Evidence {
+    let by_name = genuine(&registry.join(id.as_str()));
+    if by_name == Evidence::Alive {
+        return by_name;
+    }
+    let entries = match std::fs::read_dir(registry) {
+        Ok(entries) => entries,
+        Err(error) => return weaker(by_name, absent_if_missing(&error, registry)),
+    };
+    let mut found = by_name;
+    for entry in entries {
+        let Ok(entry) = entry else {
+            found = weaker(found, Evidence::Unobservable);
+            continue;
+        };
+        if entry.file_name() == OsStr::new(id.as_str()) {
+            continue;
+        }
+        let admin = entry.path();
+        let named = match directory_of(&admin) {
+            Ok(Some(directory)) => directory.file_name() == Some(OsStr::new(id.as_str())),
+            Ok(None) => false,
+            // Its name cannot be read: it may be the one.
+            Err(Evidence::Unobservable) => {
+                found = weaker(found, Evidence::Unobservable);
+                continue;
+            }
+            Err(_) => false,
+        };
+        if named {
+            match genuine(&admin) {
+                Evidence::Alive => return Evidence::Alive,
+                other => found = weaker(found, other),
+            }
+        }
+    }
+    found
+}
+
+/// Of two findings that are not `Alive`, the one that proves less.
+fn weaker(a: Evidence, b: Evidence) -> Evidence {
+    if a == Evidence::Unobservable { a } else { b }
+}
+
+/// Whether the worktree registered by the admin directory `admin` is genuine: the directory
+/// holds `HEAD` and `commondir`, and the `.git` file that its `gitdir` names points back to it.
+fn genuine(admin: &Path) -> Evidence {
+    match std::fs::metadata(admin) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Evidence::Absent,
+        Err(error) => return absent_if_missing(&error, admin),
+    }
+    let locked = match small_file(&admin.join("locked")) {
+        Ok(content) => content,
+        Err(evidence) => return evidence,
+    };
+    if locked.as_deref().is_some_and(|why| why.trim_ascii() == b"initializing") {
+        return Evidence::Unobservable;
+    }
+    for part in ["HEAD", "commondir"] {
+        match exists(&admin.join(part)) {
+            Evidence::Alive => {}
+            other => return other,
+        }
+    }
+    let directory = match directory_of(admin) {
+        Ok(Some(directory)) => directory,
+        Ok(None) => return Evidence::Absent,
+        Err(evidence) => return evidence,
+    };
+    match exists(&directory) {
+        Evidence::Alive => {}
+        // Locked: its owner says that it is away on purpose.
+        Evidence::Absent if locked.is_some() => return Evidence::Unobservable,
+        other => return other,
+    }
+    match points_back(&directory.join(".git"), admin) {
+        Ok(true) => Evidence::Alive,
+        Ok(false) => Evidence::Absent,
+        Err(evidence) => evidence,
+    }
+}
+
+/// The directory of the worktree that `admin` registers; `None` where `gitdir` is malformed.
+fn directory_of(admin: &Path) -> Result<Option<PathBuf>, Evidence> {
+    let Some(content) = small_file(&admin.join("gitdir"))? else {
+        return Ok(None);
+    };
+    let line = content.strip_suffix(b"\n").unwrap_or(&content);
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let link = admin.join(OsStr::from_bytes(line));
+    match link.file_name() {
+        Some(name) if name == ".git" && line.ends_with(b"/.git") => {
+            // A relative path is relative to the admin directory, and may climb out of it.
+            Ok(link.parent().map(|dir| std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether the `.git` file at `link` names the admin directory `admin`.
+fn points_back(link: &Path, admin: &Path) -> Result<bool, Evidence> {
+    match std::fs::symlink_metadata(link) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Ok(false),
+        Err(error) => {
+            return match absent_if_missing(&error, link) {
+                Evidence::Absent => Ok(false),
+                other => Err(other),
+            };
+        }
+    }
+    let Some(content) = small_file(link)? else {
+        return Ok(false);
+    };
+    let Some(target) = content.strip_prefix(b"gitdir:") else {
+        return Ok(false);
+    };
+    let target = target.trim_ascii_start();
+    let target = target.strip_suffix(b"\n").unwrap_or(target);
+    let target = link.parent().unwrap_or(link).join(OsStr::from_bytes(target));
+    let resolve = |path: &Path| match std::fs::canonicalize(path) {
+        Ok(resolved) => Ok(Some(resolved)),
+        Err(error) => match absent_if_missing(&error, path) {
+            Evidence::Absent => Ok(None),
+            other => Err(other),
+        },
+    };
+    let (there, here) = (resolve(&target)?, resolve(admin)?);
+    Ok(there.is_some() && there == here)
+}
+
+/// The content of a small file; `None` where there is none.
+fn small_file(path: &Path) -> Result<Option<Vec<u8>>, Evidence> {
+    match file::read(path, REGISTRY_LIMIT) {
+        Ok(content) => Ok(content.map(|content| content.bytes)),
+        Err(_) => Err(Evidence::Unobservable),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! The directories that state stands in, and the `.gitignore` that keeps them out of commits.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::sys::file::{self, Modes, Temp};
+
+/// What keeps everything in a directory, itself included, out of commits.
+const IGNORE_ALL: &[u8] = b"*\n";
+
+/// Makes `directory`; where it lies inside a work tree, also makes git ignore all of it, unless
+/// it has a `.gitignore` already.
+pub fn prepare(directory: &Path, in_work_tree: bool, modes: Modes) -> Result<()> {
+    file::make_dirs(directory, modes)?;
+    let ignore = directory.join(".gitignore");
+    if in_work_tree && file::instance(&ignore)?.is_none() {
+        // Made by somebody else meanwhile: theirs counts.
+        Temp::write(directory, IGNORE_ALL, modes, false)?.create(&ignore)?;
+    }
+    Ok(())
+}
+
+/// Whether `path` lies below a directory that holds a `.git`: there, what we write must be
+/// ignored.
+pub fn is_in_work_tree(path: &Path) -> bool {
+    path.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok())
+}
+
+/// Whether `directory` is itself the root of a checkout.
+pub fn is_checkout(directory: &Path) -> bool {
+    directory.join(".git").symlink_metadata().is_ok()
+}

@@ -1,0 +1,213 @@
+//! The guard: the critical section around one state file.
+//!
+//! **Entering.**
+//! 1. Take the kernel lock on a file of ours, which nobody ever truncates or unlinks. When the
+//!    file held is no longer the one at the path, start over.
+//! 2. Create `<state>.lock` exclusively and whole, bearing our mark. Other programs create the
+//!    same name with `O_EXCL`, so it keeps them out. When it exists:
+//!    - with our mark, a dead process left it, since only the holder of the kernel lock makes
+//!      one: read again, remove, retry at once;
+//!    - without, it is another program's: wait for it. Older than 60 s and unchanged for 2 s
+//!      while we watched, it is stale: read again, remove.
+//!
+//! **Inside.** Before each rename, link and unlink, [`Guard::is_intact`]: another program may
+//! have taken our file for a stale one. Then the whole transaction starts over.
+//!
+//! **Leaving.** Remove `<state>.lock`, drop the kernel lock.
+//!
+//! **A crash** drops the kernel lock and leaves at most a marked `<state>.lock`, which the next
+//! process removes at once, and a temporary file, which is swept when it is an hour old.
+//!
+//! A full disk may keep `<state>.lock` from being written. A release needs only the kernel lock
+//! to be safe, so it may enter without ([`Entry::WithoutFile`]) and then must not write the
+//! state file.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::sys::clock::{self, Backoff};
+use crate::sys::file::{self, Content, Instance, Modes, Temp};
+use crate::sys::process;
+use crate::text;
+
+/// The first line of a guard file of ours.
+const MARK: &str = "git-locks guard 1";
+/// A guard file is small; more is not read.
+const READ_LIMIT: u64 = 1024;
+/// Another program's guard file is stale when older than this, in seconds.
+const FOREIGN_AGE: f64 = 60.0;
+/// … and unchanged for this long while we watched.
+const FOREIGN_WATCH: Duration = Duration::from_secs(2);
+
+/// Which files guard a state, and for how long to try.
+#[derive(Clone, Debug)]
+pub struct Gate<'a> {
+    /// The kernel lock's file.
+    pub kernel: &'a Path,
+    /// The state file that is guarded.
+    pub state: &'a Path,
+    /// Modes of what is made.
+    pub modes: Modes,
+    /// When to give up.
+    pub deadline: Instant,
+    /// Whether a full disk may keep the guard file from being made.
+    pub tolerate_full_disk: bool,
+}
+
+/// How a guard was entered.
+#[derive(Debug)]
+enum Entry {
+    /// With the guard file.
+    WithFile(Instance),
+    /// With the kernel lock alone: the state file must not be written.
+    WithoutFile,
+}
+
+/// The critical section; left when dropped.
+#[derive(Debug)]
+#[must_use = "dropped at once it protects nothing"]
+pub struct Guard {
+    // Dropped last: the guard file goes before the kernel lock.
+    path: PathBuf,
+    entry: Entry,
+    _kernel: File,
+}
+
+impl Guard {
+    /// Enters the guard.
+    ///
+    /// # Errors
+    /// `Timeout`, naming who is inside; or a system call failed.
+    pub fn enter(gate: &Gate<'_>) -> Result<Self> {
+        let kernel = lock_kernel(gate)?;
+        let mut path = gate.state.as_os_str().to_owned();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        let entry = match create_file(gate, &path) {
+            Ok(instance) => Entry::WithFile(instance),
+            Err(error) if gate.tolerate_full_disk && error.is_out_of_space() => Entry::WithoutFile,
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            path,
+            entry,
+            _kernel: kernel,
+        })
+    }
+
+    /// Whether the guard file is still the one that we made.
+    pub fn is_intact(&self) -> Result<bool> {
+        let Entry::WithFile(made) = &self.entry else {
+            return Ok(true);
+        };
+        let there = file::instance(&self.path)?;
+        Ok(there.is_some_and(|there| there.same_file(made)))
+    }
+
+    /// Whether the state file may be written: not on a disk too full for the guard file.
+    pub fn may_write_state(&self) -> bool {
+        matches!(self.entry, Entry::WithFile(_))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if matches!(self.entry, Entry::WithFile(_)) && self.is_intact().unwrap_or(false) {
+            // What cannot be removed bears our mark: the next process removes it.
+            let _ = file::remove(&self.path);
+        }
+    }
+}
+
+/// Takes the kernel lock, trying until the deadline.
+fn lock_kernel(gate: &Gate<'_>) -> Result<File> {
+    let mut backoff = Backoff::new(Duration::from_micros(200), Duration::from_millis(5));
+    loop {
+        let file = file::open_lock(gate.kernel, gate.modes)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    if !backoff.pause_until(gate.deadline) {
+                        return Err(kernel_timeout(gate, &file));
+                    }
+                }
+                Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::io("lock", gate.kernel, &error)
+                        .with_hint("locks must work on the file system of the repository"));
+                }
+            }
+        }
+        if file::is_at(&file, gate.kernel)? {
+            return Ok(file);
+        }
+        // Somebody replaced the file under us: its lock excludes nobody any more.
+    }
+}
+
+fn kernel_timeout(gate: &Gate<'_>, file: &File) -> Error {
+    let owner = process::lock_owner(file).map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}{}", described(pid)),
+    );
+    Error::new(
+        ErrorKind::Timeout,
+        format!("timed out: {owner} is inside the guard {}", text::path(gate.kernel)),
+    )
+    .with_hint("if that process is stopped, continue or end it; then try again")
+}
+
+fn described(pid: i32) -> String {
+    process::command_line(pid).map_or_else(String::new, |line| format!(" ({})", text::clip(&line, 80)))
+}
+
+/// Creates the guard file, waiting for another program's.
+fn create_file(gate: &Gate<'_>, path: &Path) -> Result<Instance> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let pid = std::process::id();
+    let mark = format!("{MARK}\npid {pid}\n");
+    let mut backoff = Backoff::new(Duration::from_micros(500), Duration::from_millis(50));
+    let mut watched: Option<(Content, Instant)> = None;
+    loop {
+        let temp = Temp::write(directory, mark.as_bytes(), gate.modes, false)?;
+        if let Some(made) = temp.create(path)? {
+            return Ok(made);
+        }
+        let Some(there) = file::read(path, READ_LIMIT)? else {
+            continue;
+        };
+        if there.bytes.starts_with(MARK.as_bytes()) {
+            remove_if_same(path, &there)?;
+            continue;
+        }
+        let since = match &watched {
+            Some((seen, since)) if *seen == there => *since,
+            _ => Instant::now(),
+        };
+        // A time far in the future is as little a living program's as one far in the past.
+        let old = (clock::wall() - there.instance.mtime()).abs() > FOREIGN_AGE;
+        if old && since.elapsed() >= FOREIGN_WATCH {
+            remove_if_same(path, &there)?;
+            continue;
+        }
+        watched = Some((there, since));
+        if !backoff.pause_until(gate.deadline) {
+            return Err(Error::new(
+                ErrorKind::Timeout,
+                format!("timed out: another program's guard file {} is in the way", text::path(path)),
+            )
+            .with_hint("try again; a guard file that its program left behind is removed once it is 60s old"));
+        }
+    }
+}
+
+/// Reads again, and removes what is still the same file with the same content.
+fn remove_if_same(path: &Path, seen: &Content) -> Result<()> {
+    if file::read(path, READ_LIMIT)?.as_ref() == Some(seen) {
+        file::remove(path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,490 @@
+//! The merge lock on disk: loads a [`MergeState`], gathers the verdicts, commits a decision.
+//!
+//! **A transaction**, all of it inside the guard: load, judge, decide, commit. Verdicts are
+//! gathered inside: one from before would let two in. **The commit** goes in this order, and
+//! only what changed is written:
+//!
+//! 1. the new lock file, under a temporary name;
+//! 2. our records: the grant with its fence, or a note that the holder is ending;
+//! 3. the witness of the caller;
+//! 4. the queue;
+//! 5. the old lock file is read again (same bytes, same instance), its holder judged again where
+//!    staleness is the reason, and removed;
+//! 6. the new lock file gets its name, exclusively;
+//! 7. witnesses of those who left; then our records again without them and without the note.
+//!
+//! When another program was quicker at 5 or 6, or took our guard file away, everything starts
+//! over from a fresh snapshot. What a crash after each step leaves is settled by the next
+//! decision: see [`crate::locks::merge`].
+//!
+//! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
+//! same, and that is said.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::identity::PlanId;
+use crate::liveness::{Evidence, Terms, World};
+use crate::locks::merge::{Ending, Holder, MergeState, Records, Verdicts, settle};
+use crate::participant::Kind;
+use crate::queue::Entry;
+use crate::report::Note;
+use crate::store::document::{self, Document};
+use crate::store::guard::{Gate, Guard};
+use crate::store::{ground, lock_file, records, witness};
+use crate::sys::clock;
+use crate::sys::file::{self, Modes, Temp};
+use crate::text;
+
+/// An empty lock file is a lock being born until it is older than this, in seconds, …
+const BIRTH_AGE: f64 = 2.0;
+/// … and was seen unchanged for this long.
+const BIRTH_WATCH: Duration = Duration::from_secs(2);
+/// How often a reader looks again when the lock file changed under its eyes.
+const READ_TRIES: usize = 20;
+
+/// The files of one repository's merge lock.
+#[derive(Clone, Debug)]
+pub struct MergeStore<'a> {
+    base: &'a Path,
+    ours: &'a Path,
+    modes: Modes,
+    /// The lock file.
+    pub lock_path: PathBuf,
+    queue_path: PathBuf,
+    records_path: PathBuf,
+    guard_path: PathBuf,
+}
+
+/// How a transaction treats failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Everything must be written.
+    Ordinary,
+    /// A full disk must not keep the lock from being removed.
+    Release,
+}
+
+/// What a transaction came to.
+#[derive(Debug)]
+pub struct Committed<T> {
+    /// What the decision said.
+    pub outcome: T,
+    /// The state it led to.
+    pub state: MergeState,
+    /// The verdicts it relied on.
+    pub verdicts: Verdicts,
+    /// What a person should know.
+    pub notes: Vec<Note>,
+}
+
+/// A loaded state, and what its files were.
+struct Snapshot {
+    state: MergeState,
+    lock: Option<lock_file::Read>,
+    queue: Document,
+    records: Records,
+    records_corrupt: bool,
+}
+
+/// Whether a commit went through.
+enum Commit {
+    Done,
+    StartOver,
+}
+
+impl<'a> MergeStore<'a> {
+    /// The store of the repository whose state lives in `base` and `ours`.
+    pub fn new(base: &'a Path, ours: &'a Path, modes: Modes) -> Self {
+        Self {
+            base,
+            ours,
+            modes,
+            lock_path: base.join("merge.lock"),
+            queue_path: base.join("merge-queue.json"),
+            records_path: ours.join("merge.json"),
+            guard_path: ours.join("merge.guard"),
+        }
+    }
+
+    /// Reads lock and records without the guard, writing nothing. The queue is left empty.
+    pub fn peek(&self) -> Result<MergeState> {
+        let mut tries = 0;
+        loop {
+            let before = lock_file::read(&self.lock_path)?;
+            let records = self.load_records(before.is_some())?;
+            tries += 1;
+            let settled = match &before {
+                Some(read) => lock_file::is_unchanged(&self.lock_path, read)?,
+                None => file::instance(&self.lock_path)?.is_none(),
+            };
+            if settled || tries == READ_TRIES {
+                return Ok(self.assemble(before.as_ref(), Vec::new(), records.records));
+            }
+        }
+    }
+
+    /// Reads the shared document without the guard.
+    pub fn peek_document(&self) -> Result<Document> {
+        Document::load(&self.queue_path)
+    }
+
+    /// Reads our records without the guard.
+    pub fn peek_records(&self) -> Result<Records> {
+        Ok(self.load_records(true)?.records)
+    }
+
+    /// Runs one decision for `caller` to its commit. `decide` may run several times, each on a
+    /// fresh snapshot; only the last run counts.
+    ///
+    /// # Errors
+    /// `Timeout` when the guard cannot be had within `patience`; or a system call failed, and
+    /// nothing is lost.
+    pub fn transact<T>(
+        &self,
+        caller: &PlanId,
+        purpose: Purpose,
+        patience: Duration,
+        terms: &Terms,
+        world: &dyn World,
+        mut decide: impl FnMut(&MergeState, &Verdicts) -> (MergeState, T),
+    ) -> Result<Committed<T>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let guard = self.enter(purpose, deadline)?;
+            let snapshot = self.snapshot()?;
+            let verdicts = snapshot.state.judge(Some(caller), terms, world);
+            let (next, outcome) = decide(&snapshot.state, &verdicts);
+            let mut commit = Committed {
+                outcome,
+                state: next,
+                verdicts,
+                notes: Vec::new(),
+            };
+            let judge = |state: &MergeState| state.judge_holder(terms, world);
+            match self.commit(&guard, &snapshot, &mut commit, caller, purpose, world, &judge)? {
+                Commit::Done => return Ok(commit),
+                Commit::StartOver => drop(guard),
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::new(
+                    crate::error::ErrorKind::Timeout,
+                    format!("timed out: {} changes faster than it can be read", text::path(&self.lock_path)),
+                )
+                .with_hint("another program keeps creating and removing it; look at what else runs here"));
+            }
+        }
+    }
+
+    /// Changes the shared document and our records under the guard, leaving the mutex alone.
+    pub fn edit_document<T>(
+        &self,
+        patience: Duration,
+        mut edit: impl FnMut(&mut Document, &mut Records) -> T,
+    ) -> Result<(T, Vec<Note>)> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let guard = self.enter(Purpose::Ordinary, deadline)?;
+            let before = Document::load(&self.queue_path)?;
+            let loaded = self.load_records(false)?;
+            let (mut document, mut records) = (before.clone(), loaded.records.clone());
+            let outcome = edit(&mut document, &mut records);
+            let mut notes = Vec::new();
+            if records != loaded.records {
+                if !guard.is_intact()? {
+                    continue;
+                }
+                let aside = records::save(&records, &self.records_path, loaded.corrupt, self.modes)?;
+                notes.extend(aside.map(|aside| set_aside_note(&self.records_path, &aside)));
+            }
+            if document != before {
+                if !guard.is_intact()? {
+                    continue;
+                }
+                let aside = document.replace(&self.queue_path, self.modes)?;
+                notes.extend(aside.map(|aside| set_aside_note(&self.queue_path, &aside)));
+            }
+            return Ok((outcome, notes));
+        }
+    }
+
+    fn enter(&self, purpose: Purpose, deadline: Instant) -> Result<Guard> {
+        file::make_dirs(self.ours, self.modes)?;
+        ground::prepare(self.base, ground::is_in_work_tree(self.base), self.modes)?;
+        let guard = Guard::enter(&Gate {
+            kernel: &self.guard_path,
+            state: &self.queue_path,
+            modes: self.modes,
+            deadline,
+            tolerate_full_disk: purpose == Purpose::Release,
+        })?;
+        let now = clock::wall();
+        file::sweep(self.base, now);
+        file::sweep(self.ours, now);
+        Ok(guard)
+    }
+
+    fn load_records(&self, lock_there: bool) -> Result<records::Loaded> {
+        // Only worth a look when the records are missing.
+        let used_before = lock_there || file::instance(&self.queue_path)?.is_some();
+        records::load(&self.records_path, used_before, clock::wall())
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        let lock = self.settled_lock()?;
+        let queue = Document::load(&self.queue_path)?;
+        let loaded = self.load_records(lock.is_some())?;
+        let entries = queue.get("waiting").map(parse_queue).unwrap_or_default();
+        Ok(Snapshot {
+            state: self.assemble(lock.as_ref(), entries, loaded.records.clone()),
+            lock,
+            queue,
+            records: loaded.records,
+            records_corrupt: loaded.corrupt,
+        })
+    }
+
+    fn assemble(&self, lock: Option<&lock_file::Read>, queue: Vec<Entry>, records: Records) -> MergeState {
+        let cut_off = records.participants.iter().filter(|(_, record)| {
+            let temp = record.grant.as_ref().and_then(|grant| grant.temp.as_deref());
+            temp.is_some_and(|name| !name.contains('/') && self.base.join(name).symlink_metadata().is_ok())
+        });
+        let cut_off = cut_off.map(|(id, _)| id.clone());
+        let mut state = MergeState {
+            cut_off: cut_off.collect(),
+            lock: lock.map(|read| read.lock.clone()),
+            queue,
+            records,
+        };
+        // A grant whose lock file is there was given, whatever name is left over beside it.
+        if let Some(holder) = state.lock.as_ref().and_then(|lock| lock.holder.id()).cloned()
+            && state.holder_record().is_some()
+        {
+            state.cut_off.retain(|id| id != holder.as_str());
+        }
+        state
+    }
+
+    /// The lock file; an empty one that nobody writes to, as the malformed holder that it is.
+    fn settled_lock(&self) -> Result<Option<lock_file::Read>> {
+        let start = Instant::now();
+        let mut backoff = clock::Backoff::new(Duration::from_millis(20), Duration::from_millis(100));
+        let Some(mut read) = lock_file::read(&self.lock_path)? else {
+            return Ok(None);
+        };
+        while read.lock.holder == Holder::Unborn && (clock::wall() - read.lock.mtime()).abs() > BIRTH_AGE {
+            if !lock_file::is_unchanged(&self.lock_path, &read)? {
+                return lock_file::read(&self.lock_path);
+            }
+            if !backoff.pause_until(start + BIRTH_WATCH) {
+                read.lock.holder = Holder::Malformed(String::new());
+            }
+        }
+        Ok(Some(read))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one transaction, used together once")]
+    fn commit<T>(
+        &self,
+        guard: &Guard,
+        old: &Snapshot,
+        new: &mut Committed<T>,
+        caller: &PlanId,
+        purpose: Purpose,
+        world: &dyn World,
+        judge: &dyn Fn(&MergeState) -> Option<crate::liveness::Verdict>,
+    ) -> Result<Commit> {
+        let Committed { state: next, notes, .. } = new;
+        let lock_changed = next.lock != old.state.lock;
+        let removes = old.lock.as_ref().filter(|_| lock_changed);
+        let creates = next.lock.as_ref().filter(|_| lock_changed).map(|lock| lock.holder.clone());
+        let full = |error: Error, what: &str, notes: &mut Vec<Note>| {
+            if purpose == Purpose::Release && error.is_out_of_space() {
+                notes.push(Note::Warning(format!("{what}: {error}")));
+                Ok(())
+            } else {
+                Err(error)
+            }
+        };
+
+        let born = match &creates {
+            Some(holder) => Some(self.prepare_lock(holder, &mut next.records, next.lock.as_mut())?),
+            None => None,
+        };
+        // A holder that lets go is noted as ending, so that whoever comes next completes a
+        // release that is cut off. One that is removed for being stale is judged again instead.
+        let lets_go = old.state.is_ending() || (removes.is_some() && purpose == Purpose::Release);
+        let mut first = next.records.clone();
+        if let (true, Some(read)) = (lets_go, removes) {
+            first.ending = read.lock.holder.id().map(|id| Ending {
+                plan_id: id.as_str().to_owned(),
+                mtime_ns: read.lock.mtime_ns,
+            });
+        }
+        let mut on_disk = &old.records;
+        if first != old.records {
+            self.retire(&old.records, &first);
+            if !guard.is_intact()? {
+                return Ok(Commit::StartOver);
+            }
+            match records::save(&first, &self.records_path, old.records_corrupt, self.modes) {
+                Ok(aside) => {
+                    notes.extend(aside.map(|aside| set_aside_note(&self.records_path, &aside)));
+                    on_disk = &first;
+                }
+                Err(error) => full(error, "the release could not be recorded", notes)?,
+            }
+        }
+        self.stand_witness(caller, next, world)?;
+        if next.queue != old.state.queue || old.queue.corrupt {
+            if !guard.is_intact()? {
+                return Ok(Commit::StartOver);
+            }
+            match self.save_queue(guard, old, &next.queue) {
+                Ok(aside) => notes.extend(aside.map(|aside| set_aside_note(&self.queue_path, &aside))),
+                Err(error) => full(error, "the queue could not be written, the entry stays in it", notes)?,
+            }
+        }
+        if let Some(read) = removes {
+            let unchanged = guard.is_intact()? && lock_file::is_unchanged(&self.lock_path, read)?;
+            let still_stale = || judge(&old.state).is_some_and(crate::liveness::Verdict::is_stale);
+            if !unchanged || !(lets_go || still_stale()) {
+                return Ok(Commit::StartOver);
+            }
+            file::remove(&self.lock_path)?;
+        }
+        if let Some(temp) = born {
+            if !guard.is_intact()? {
+                return Ok(Commit::StartOver);
+            }
+            let Some(made) = temp.create(&self.lock_path)? else {
+                return Ok(Commit::StartOver);
+            };
+            if let Some(lock) = next.lock.as_mut() {
+                lock.mtime_ns = made.mtime_ns;
+            }
+        }
+        self.dismiss_departed(old, next);
+        if removes.is_some() && creates.is_none() {
+            next.records.ending = None;
+            let after = settle(next, &Verdicts::default());
+            if after.records != *on_disk
+                && guard.is_intact()?
+                && let Err(error) = records::save(&after.records, &self.records_path, false, self.modes)
+            {
+                full(error, "the release could not be recorded as complete", notes)?;
+            }
+            next.records = after.records;
+        }
+        Ok(Commit::Done)
+    }
+
+    /// Writes the lock file of `holder` under a temporary name and records which file it will be.
+    fn prepare_lock(
+        &self,
+        holder: &Holder,
+        records: &mut Records,
+        lock: Option<&mut crate::locks::merge::LockFile>,
+    ) -> Result<Temp> {
+        let name = holder.shown().unwrap_or_default();
+        let temp = Temp::write(self.base, format!("{name}\n").as_bytes(), self.modes, false)?;
+        let made = temp.stamp()?;
+        if let Some(grant) = records.participants.get_mut(&name).and_then(|record| record.grant.as_mut()) {
+            grant.made = Some(made);
+            grant.temp = Some(temp.name());
+        }
+        if let Some(lock) = lock {
+            lock.mtime_ns = made;
+        }
+        Ok(temp)
+    }
+
+    fn save_queue(&self, guard: &Guard, old: &Snapshot, queue: &[Entry]) -> Result<Option<PathBuf>> {
+        if !guard.may_write_state() {
+            return Err(out_of_space(&self.queue_path));
+        }
+        let mut document = old.queue.clone();
+        document.set("waiting", write_queue(queue));
+        document.replace(&self.queue_path, self.modes)
+    }
+
+    /// Removes the witnesses of those whose records are about to be dropped: a witness never
+    /// outlives its record.
+    fn retire(&self, old: &Records, next: &Records) {
+        let gone = old.participants.iter().filter(|(id, _)| !next.participants.contains_key(*id));
+        for (id, record) in gone {
+            if record.kind != Kind::Plan {
+                witness::remove(self.base, id);
+            }
+        }
+    }
+
+    /// Removes the witnesses of those who have just left the queue or lost the lock.
+    fn dismiss_departed(&self, old: &Snapshot, next: &MergeState) {
+        let there = |id: &str| {
+            next.queue.iter().any(|entry| entry.plan_id == id)
+                || next.lock.as_ref().and_then(|lock| lock.holder.id()).is_some_and(|h| h.as_str() == id)
+        };
+        if old.state.queue == next.queue && old.state.lock == next.lock {
+            return;
+        }
+        let queued: std::collections::HashSet<&str> =
+            next.queue.iter().map(|entry| entry.plan_id.as_str()).collect();
+        for (id, record) in &old.records.participants {
+            if record.kind != Kind::Plan && !queued.contains(id.as_str()) && !there(id) {
+                witness::remove(self.base, id);
+            }
+        }
+    }
+
+    /// Lets programs that know only plans see the caller alive.
+    fn stand_witness(&self, caller: &PlanId, next: &MergeState, world: &dyn World) -> Result<()> {
+        let record = next.records.participants.get(caller.as_str());
+        let needs_one = record.is_some_and(|record| record.kind != Kind::Plan)
+            && (next.queue.iter().any(|entry| entry.plan_id == caller.as_str())
+                || next.lock.as_ref().and_then(|lock| lock.holder.id()) == Some(caller));
+        if needs_one && world.keeps_plans() == Evidence::Alive {
+            witness::make(self.base, caller, self.modes)?;
+        }
+        Ok(())
+    }
+}
+
+fn out_of_space(path: &Path) -> Error {
+    Error::io("write", path, &std::io::Error::from_raw_os_error(nix::libc::ENOSPC))
+}
+
+fn set_aside_note(path: &Path, aside: &Path) -> Note {
+    Note::Warning(format!(
+        "{} could not be read and was kept as {}",
+        text::path(path),
+        text::path(aside)
+    ))
+}
+
+/// The entries of the queue: one without a string id is dropped, a `ts` that is no number is 0.
+fn parse_queue(raw: &str) -> Vec<Entry> {
+    let items = document::array(raw).unwrap_or_default();
+    items
+        .into_iter()
+        .filter_map(|raw| {
+            let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&raw).ok()?;
+            Some(Entry {
+                plan_id: fields.get("plan_id")?.as_str()?.to_owned(),
+                ts: fields.get("ts").and_then(serde_json::Value::as_f64).unwrap_or(0.0),
+                raw,
+            })
+        })
+        .collect()
+}
+
+fn write_queue(queue: &[Entry]) -> String {
+    let mut text = String::from("[");
+    for (index, entry) in queue.iter().enumerate() {
+        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
+        text.push_str(&entry.raw);
+    }
+    text.push_str(if queue.is_empty() { "]" } else { "\n  ]" });
+    text
+}

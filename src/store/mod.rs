@@ -1,0 +1,22 @@
+//! Where state lives on disk, and the only code that writes it.
+//!
+//! - [`guard`]: the critical section around one state file
+//! - [`document`]: a JSON file shared with other programs, kept to the byte where we change nothing
+//! - [`records`]: our own file beside it
+//! - [`lock_file`]: the one-line file that names the holder
+//! - [`witness`]: the directory by which other programs see our participants alive
+//! - [`ground`]: the directories that all of it stands in
+//! - [`merge`]: the merge lock's whole state, loaded and committed
+
+pub mod document;
+pub mod ground;
+pub mod guard;
+pub mod lock_file;
+pub mod merge;
+pub mod records;
+pub mod witness;
+
+/// Larger state files are refused, in bytes.
+pub const STATE_LIMIT: u64 = 64 << 20;
+/// State files are not made larger than this, in bytes.
+pub const APPEND_LIMIT: usize = 32 << 20;

@@ -1,0 +1,128 @@
+//! Our own file beside the shared ones: grants, leases, the fence. No other program reads it.
+//!
+//! `{"format": 1, "fence": N, "participants": {id: …}, …}`. A newer format than we know is
+//! refused. A file that cannot be read as this is set aside, and from then on a holder without
+//! a record is unknown until the default lease after its lock file's time has passed; the next
+//! fence starts at the Unix time, so that it never decreases.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::locks::merge::{Ending, Idle, Records};
+use crate::participant::Participant;
+use crate::store::document::set_aside;
+use crate::store::{APPEND_LIMIT, STATE_LIMIT};
+use crate::sys::file::{self, Modes, Temp};
+use crate::text;
+
+/// The format we read and write.
+const FORMAT: u64 = 1;
+
+/// The file, as it stands on the disk.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    format: u64,
+    fence: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ending: Option<Ending>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    idle: Option<Idle>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lost_at: Option<f64>,
+    #[serde(default)]
+    participants: BTreeMap<String, Participant>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    windows: BTreeMap<String, String>,
+}
+
+/// The format alone, for files of the future.
+#[derive(Deserialize)]
+struct Version {
+    format: u64,
+}
+
+/// The records and whether the file that should hold them was unreadable.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The records.
+    pub records: Records,
+    /// Whether what the file held could not be understood: it must be set aside.
+    pub corrupt: bool,
+}
+
+/// Reads the records at `path`. `used_before` tells whether the lock shows signs of earlier use:
+/// then missing records must not let the fence start over. `now` is in seconds since the epoch.
+///
+/// # Errors
+/// A newer format, not a regular file, or not readable.
+pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
+    let Some(content) = file::read(path, STATE_LIMIT)? else {
+        let fence = if used_before { unix_time(now) } else { 0 };
+        let records = Records { fence, ..Records::default() };
+        return Ok(Loaded { records, corrupt: false });
+    };
+    if let Ok(version) = serde_json::from_slice::<Version>(&content.bytes)
+        && version.format > FORMAT
+    {
+        return Err(Error::new(
+            ErrorKind::Io,
+            format!("{} has format {}, newer than this git-locks knows", text::path(path), version.format),
+        )
+        .with_hint("use the newer git-locks that wrote it"));
+    }
+    match serde_json::from_slice::<Stored>(&content.bytes) {
+        Ok(stored) if content.bytes.len() as u64 <= STATE_LIMIT => Ok(Loaded {
+            records: Records {
+                fence: stored.fence,
+                ending: stored.ending,
+                idle: stored.idle,
+                lost_at: stored.lost_at,
+                participants: stored.participants,
+                windows: stored.windows,
+            },
+            corrupt: false,
+        }),
+        _ => Ok(Loaded {
+            records: Records {
+                fence: unix_time(now),
+                lost_at: Some(now),
+                ..Records::default()
+            },
+            corrupt: true,
+        }),
+    }
+}
+
+fn unix_time(now: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let seconds = now.max(0.0) as u64;
+    seconds
+}
+
+/// Writes the records; with `corrupt`, sets aside first what is there. Returns where, if it did.
+pub fn save(records: &Records, path: &Path, corrupt: bool, modes: Modes) -> Result<Option<PathBuf>> {
+    let stored = Stored {
+        format: FORMAT,
+        fence: records.fence,
+        ending: records.ending.clone(),
+        idle: records.idle.clone(),
+        lost_at: records.lost_at,
+        participants: records.participants.clone(),
+        windows: records.windows.clone(),
+    };
+    let mut text = serde_json::to_vec(&stored)
+        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", text::path(path))))?;
+    text.push(b'\n');
+    if text.len() > APPEND_LIMIT {
+        return Err(Error::new(ErrorKind::Io, format!("{} is too large", text::path(path)))
+            .with_hint("too many participants at once; release those that are gone"));
+    }
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let temp = Temp::write(directory, &text, modes, true)?;
+    let aside = if corrupt { Some(set_aside(path)?) } else { None };
+    temp.replace(path)?;
+    Ok(aside)
+}

@@ -1,0 +1,13 @@
+//! The operating system: the only place that knows nix, `/proc` and the shape of system calls.
+//!
+//! - [`clock`]: wall clock and boot-time clock
+//! - [`file`]: opening state files safely, temporary files, links, modes
+//! - [`host`]: which boot, machine and namespaces this is
+//! - [`process`]: whether a process runs
+//! - [`user`]: who we are, and the names of others
+
+pub mod clock;
+pub mod file;
+pub mod host;
+pub mod process;
+pub mod user;
