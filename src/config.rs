@@ -1,0 +1,279 @@
+//! Settings: what the environment says, else the git configuration, else the default. Flags
+//! stand above all of these and are the callers' to apply.
+
+use std::env;
+use std::time::Duration;
+
+use crate::cli::Format;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::text;
+
+/// The settings of the merge lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a lease runs.
+    pub ttl: Duration,
+    /// How long a waiter keeps its place between polls.
+    pub ticket_ttl: Duration,
+    /// How long the first in the queue may leave a free lock before it is passed over; none:
+    /// for ever.
+    pub pass_over: Option<Duration>,
+    /// How long to try for the guard of the state files.
+    pub guard_timeout: Duration,
+    /// Whether prompts and terminals show a title.
+    pub title: bool,
+}
+
+/// One setting: its key in the git configuration and its environment variable.
+#[derive(Clone, Copy)]
+struct Setting {
+    key: &'static str,
+    variable: &'static str,
+}
+
+const TTL: Setting = Setting::new("locks.ttl", "GIT_LOCKS_TTL");
+const TICKET_TTL: Setting = Setting::new("locks.ticketTtl", "GIT_LOCKS_TICKET_TTL");
+const PASS_OVER: Setting = Setting::new("locks.passOver", "GIT_LOCKS_PASS_OVER");
+const GUARD_TIMEOUT: Setting = Setting::new("locks.guardTimeout", "GIT_LOCKS_GUARD_TIMEOUT");
+const TITLE: Setting = Setting::new("locks.title", "GIT_LOCKS_TITLE");
+const FORMAT: Setting = Setting::new("locks.format", "GIT_LOCKS_FORMAT");
+
+const DURATION_HINT: &str = "a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d";
+
+/// The longest duration that is taken, about a century: sums with it cannot overflow.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
+/// The settings that hold in `place`.
+pub fn load(place: &Place) -> Result<Settings> {
+    settings(&|setting| setting.find(Some(place)))
+}
+
+/// The output format that the environment or the configuration asks for, if either does.
+pub fn output_format(place: Option<&Place>) -> Result<Option<Format>> {
+    FORMAT
+        .find(place)
+        .map(|found| found.read(format, "a format is one of toon, json and human"))
+        .transpose()
+}
+
+/// `90s`, `5m`, `1h30m`, `2d`, `1500ms`, `1.5h`; a number alone is seconds. None for anything
+/// else, and for what is longer than a century.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if let Some(seconds) = number(text) {
+        return within_reason(Duration::try_from_secs_f64(seconds).ok()?);
+    }
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    let mut last_unit = f64::INFINITY;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (amount, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (name, after) = after.split_at(letters);
+        let unit = unit(name)?;
+        // From large to small, each once: `1m1h` and `5s5s` are slips.
+        if unit >= last_unit {
+            return None;
+        }
+        let part = Duration::try_from_secs_f64(number(amount)? * unit).ok()?;
+        total = total.checked_add(part)?;
+        last_unit = unit;
+        rest = after;
+    }
+    (last_unit.is_finite()).then(|| within_reason(total))?
+}
+
+/// A boolean as git reads one: true, yes, on, a number but 0; false, no, off, 0, nothing.
+pub fn boolean(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some(true),
+        "false" | "no" | "off" | "" => Some(false),
+        other => other.parse::<i64>().ok().map(|number| number != 0),
+    }
+}
+
+/// A format by its name.
+fn format(text: &str) -> Option<Format> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "toon" => Some(Format::Toon),
+        "json" => Some(Format::Json),
+        "human" => Some(Format::Human),
+        _ => None,
+    }
+}
+
+/// Seconds in a unit.
+fn unit(name: &str) -> Option<f64> {
+    match name {
+        "ms" => Some(0.001),
+        "s" => Some(1.0),
+        "m" => Some(60.0),
+        "h" => Some(3600.0),
+        "d" => Some(86_400.0),
+        "w" => Some(604_800.0),
+        _ => None,
+    }
+}
+
+/// Digits with at most one point among them.
+fn number(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        && text.bytes().any(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok())?
+}
+
+fn within_reason(duration: Duration) -> Option<Duration> {
+    (duration <= LONGEST).then_some(duration)
+}
+
+fn positive(text: &str) -> Option<Duration> {
+    duration(text).filter(|duration| !duration.is_zero())
+}
+
+/// A setting as it was found.
+#[derive(Debug)]
+struct Set {
+    source: &'static str,
+    text: String,
+}
+
+impl Set {
+    fn read<T>(&self, parse: impl Fn(&str) -> Option<T>, hint: &str) -> Result<T> {
+        parse(&self.text).ok_or_else(|| {
+            let shown = text::clip(&text::visible(&self.text), 100);
+            Error::usage(format!("{} is '{shown}'", self.source)).with_hint(hint)
+        })
+    }
+}
+
+impl Setting {
+    const fn new(key: &'static str, variable: &'static str) -> Self {
+        Self { key, variable }
+    }
+
+    /// What is set: in the environment, where empty means unset, else in the configuration.
+    fn find(self, place: Option<&Place>) -> Option<Set> {
+        let exported = env::var_os(self.variable).filter(|value| !value.is_empty());
+        if let Some(value) = exported {
+            return Some(Set {
+                source: self.variable,
+                text: value.to_string_lossy().into_owned(),
+            });
+        }
+        Some(Set {
+            source: self.key,
+            text: place?.config(self.key)?,
+        })
+    }
+}
+
+/// The settings that `find` gives, with the defaults of the others.
+fn settings(find: &dyn Fn(Setting) -> Option<Set>) -> Result<Settings> {
+    let lasting = |setting, default| match find(setting) {
+        Some(found) => found.read(positive, &format!("{DURATION_HINT}, and longer than 0")),
+        None => Ok(Duration::from_secs(default)),
+    };
+    let or_none = |setting, default| match find(setting) {
+        Some(found) => found.read(duration, DURATION_HINT),
+        None => Ok(Duration::from_secs(default)),
+    };
+    Ok(Settings {
+        ttl: lasting(TTL, 3600)?,
+        ticket_ttl: lasting(TICKET_TTL, 900)?,
+        pass_over: Some(or_none(PASS_OVER, 120)?).filter(|after| !after.is_zero()),
+        guard_timeout: or_none(GUARD_TIMEOUT, 30)?,
+        title: match find(TITLE) {
+            Some(found) => found.read(boolean, "it is true or false")?,
+            None => true,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_as_people_write_them() {
+        for (text, millis) in [
+            ("90s", 90_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("2d", 172_800_000),
+            ("1w", 604_800_000),
+            ("1500ms", 1500),
+            ("1.5h", 5_400_000),
+            ("0.5", 500),
+            (".5s", 500),
+            ("90", 90_000),
+            ("0", 0),
+            (" 5m ", 300_000),
+        ] {
+            assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration() {
+        for text in [
+            "", " ", "-5", "-5m", "5 m", "5x", "m", "1m1h", "5s5s", "1h30", "1.2.3", ".", "1e3",
+            "inf", "nan", "+5", "5M", "99999999999999999999d", "101w52d9999999h", "5m\u{660}",
+        ] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn booleans_as_git_reads_them() {
+        for text in ["true", "YES", "on", "1", "-1", "42"] {
+            assert_eq!(boolean(text), Some(true), "{text}");
+        }
+        for text in ["false", "No", "off", "0", ""] {
+            assert_eq!(boolean(text), Some(false), "{text}");
+        }
+        assert_eq!(boolean("perhaps"), None);
+    }
+
+    fn given(key: &'static str, text: &'static str) -> Result<Settings> {
+        settings(&|setting| {
+            (setting.key == key).then(|| Set {
+                source: key,
+                text: text.to_owned(),
+            })
+        })
+    }
+
+    #[test]
+    fn the_defaults() {
+        let expected = Settings {
+            ttl: Duration::from_secs(3600),
+            ticket_ttl: Duration::from_secs(900),
+            pass_over: Some(Duration::from_secs(120)),
+            guard_timeout: Duration::from_secs(30),
+            title: true,
+        };
+        assert_eq!(given("none.set", "").ok(), Some(expected));
+    }
+
+    #[test]
+    fn zero_means_never_pass_over_and_is_no_lease() {
+        assert_eq!(given("locks.passOver", "0").map(|s| s.pass_over).ok(), Some(None));
+        assert!(given("locks.ttl", "0").is_err());
+        assert!(given("locks.ticketTtl", "0s").is_err());
+    }
+
+    #[test]
+    fn a_bad_value_names_its_source() {
+        let message = given("locks.ttl", "soon\n").map_err(|error| error.message().to_owned());
+        assert_eq!(message.err().as_deref(), Some("locks.ttl is 'soon\\n'"));
+        assert!(given("locks.title", "perhaps").is_err());
+    }
+
+    #[test]
+    fn formats_by_name() {
+        assert_eq!(format("JSON"), Some(Format::Json));
+        assert_eq!(format("yaml"), None);
+    }
+}

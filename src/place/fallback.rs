@@ -1,0 +1,136 @@
+//! Asking git itself, where libgit2 refuses or is in doubt.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use git2::{ErrorClass, ErrorCode};
+
+use crate::error::{self, Error, ErrorKind, Result};
+use crate::text;
+
+use super::discovery;
+
+/// Why git has to be asked.
+pub(super) enum Why {
+    /// libgit2 refused, with this class and code.
+    Refused(ErrorClass, ErrorCode),
+    /// libgit2 found a repository, but git might mean another.
+    Doubtful,
+}
+
+/// One path from `git rev-parse`, absolute; or git's refusal in its own words.
+pub(super) fn rev_parse(cwd: &Path, option: &str, why: &Why) -> Result<PathBuf> {
+    let output = git(cwd, &["rev-parse", "--path-format=absolute", option])
+        .map_err(|source| cannot_ask(cwd, &source, why))?;
+    if !output.status.success() {
+        return Err(refusal(cwd, &output));
+    }
+    one_path(output.stdout).ok_or_else(|| {
+        Error::new(ErrorKind::NotARepository, format!("git rev-parse {option} gave no path"))
+            .with_hint("git 2.31 or newer is needed for this repository")
+    })
+}
+
+/// Runs git in `cwd` with the caller's own environment.
+pub(super) fn git(cwd: &Path, arguments: &[&str]) -> io::Result<Output> {
+    Command::new("git")
+        .args(arguments)
+        .current_dir(cwd)
+        .stdin(Stdio::null())
+        .output()
+}
+
+/// The path that `output` is, but for the newline that git adds.
+fn one_path(mut output: Vec<u8>) -> Option<PathBuf> {
+    if output.last() == Some(&b'\n') {
+        output.pop();
+    }
+    let path = PathBuf::from(OsString::from_vec(output));
+    path.is_absolute().then_some(path)
+}
+
+/// git's refusal: its first sentence as the message, what it adds as the hint.
+fn refusal(cwd: &Path, output: &Output) -> Error {
+    let (message, rest) = words(&String::from_utf8_lossy(&output.stderr));
+    if message.is_empty() {
+        return Error::new(
+            ErrorKind::NotARepository,
+            format!("git cannot open the repository here ({})", output.status),
+        );
+    }
+    let error = Error::new(ErrorKind::NotARepository, message);
+    if !rest.is_empty() {
+        return error.with_hint(rest);
+    }
+    match discovery::nearest_entry(cwd) {
+        Some(entry) => error.with_hint(format!(
+            "look at {}, which git does not accept",
+            text::path(&entry)
+        )),
+        None => error.with_hint("run it inside a repository, or name one with -C DIR"),
+    }
+}
+
+/// What git said, as one line, and what it added, as another.
+fn words(stderr: &str) -> (String, String) {
+    let mut lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    if lines.is_empty() {
+        return (String::new(), String::new());
+    }
+    let first = lines.iter().position(|line| line.starts_with("fatal: ")).unwrap_or(0);
+    let message = lines.remove(first);
+    let message = message.strip_prefix("fatal: ").unwrap_or(message);
+    (text::visible(message), text::visible(&lines.join(" ")))
+}
+
+/// git itself could not be started.
+fn cannot_ask(cwd: &Path, source: &io::Error, why: &Why) -> Error {
+    let git = match source.kind() {
+        io::ErrorKind::NotFound => "git, which could, is not on PATH".to_owned(),
+        _ => format!("git, which could, does not start: {}", error::reason(source)),
+    };
+    let entry = discovery::nearest_entry(cwd);
+    let here = text::path(entry.as_deref().unwrap_or(cwd));
+    let message = match why {
+        Why::Refused(class, code) => format!(
+            "libgit2 cannot open the repository at {here} ({class:?} error, {code:?}), and {git}"
+        ),
+        Why::Doubtful => {
+            format!("libgit2 cannot say for sure which repository {here} belongs to, and {git}")
+        }
+    };
+    let hint = match why {
+        Why::Refused(_, ErrorCode::Owner) => {
+            "it belongs to another user: if you trust it, add it to safe.directory in your git \
+             configuration"
+        }
+        _ => "install git, or put it on PATH",
+    };
+    Error::new(ErrorKind::NotARepository, message).with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_one_newline_is_gits() {
+        let path = |bytes: &[u8]| one_path(bytes.to_vec()).map(|p| p.into_os_string().into_vec());
+        assert_eq!(path(b"/a\xff b\n\n"), Some(b"/a\xff b\n".to_vec()));
+        assert_eq!(path(b"--path-format=absolute\n.git\n"), None);
+        assert_eq!(path(b"\n"), None);
+    }
+
+    #[test]
+    fn gits_words_are_a_message_and_a_hint() {
+        let said = "warning: odd\nfatal: detected dubious \u{1b}[1mownership\nTo add:\n\n\tgit x\n";
+        let (message, hint) = words(said);
+        assert_eq!(message, "detected dubious \\u{1b}[1mownership");
+        assert_eq!(hint, "warning: odd To add: git x");
+        assert_eq!(words(" \n"), (String::new(), String::new()));
+        assert_eq!(words("schwerwiegend: nein\n").0, "schwerwiegend: nein");
+    }
+}
