@@ -70,7 +70,9 @@ pub fn duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (amount, after) = rest.split_at(digits);
-        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let letters = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
         let (name, after) = after.split_at(letters);
         let unit = unit(name)?;
         // From large to small, each once: `1m1h` and `5s5s` are slips.
@@ -211,15 +213,37 @@ mod tests {
             ("0", 0),
             (" 5m ", 300_000),
         ] {
-            assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
+            assert_eq!(
+                duration(text),
+                Some(Duration::from_millis(millis)),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_duration() {
         for text in [
-            "", " ", "-5", "-5m", "5 m", "5x", "m", "1m1h", "5s5s", "1h30", "1.2.3", ".", "1e3",
-            "inf", "nan", "+5", "5M", "99999999999999999999d", "101w52d9999999h", "5m\u{660}",
+            "",
+            " ",
+            "-5",
+            "-5m",
+            "5 m",
+            "5x",
+            "m",
+            "1m1h",
+            "5s5s",
+            "1h30",
+            "1.2.3",
+            ".",
+            "1e3",
+            "inf",
+            "nan",
+            "+5",
+            "5M",
+            "99999999999999999999d",
+            "101w52d9999999h",
+            "5m\u{660}",
         ] {
             assert_eq!(duration(text), None, "{text}");
         }
@@ -259,7 +283,10 @@ mod tests {
 
     #[test]
     fn zero_means_never_pass_over_and_is_no_lease() {
-        assert_eq!(given("locks.passOver", "0").map(|s| s.pass_over).ok(), Some(None));
+        assert_eq!(
+            given("locks.passOver", "0").map(|s| s.pass_over).ok(),
+            Some(None)
+        );
         assert!(given("locks.ttl", "0").is_err());
         assert!(given("locks.ticketTtl", "0s").is_err());
     }

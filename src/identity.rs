@@ -33,7 +33,9 @@ impl PlanId {
     pub fn parse(text: &str) -> Option<Self> {
         let valid = text.len() <= MAX_LENGTH
             && text.starts_with(|c: char| c.is_ascii_lowercase())
-            && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+            && text
+                .bytes()
+                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         valid.then(|| Self(text.to_owned()))
     }
 
@@ -117,7 +119,10 @@ fn told_apart(name: &[u8], distinct: &[u8]) -> PlanId {
     // All of it is ASCII by now.
     id.truncate(MAX_LENGTH - 7);
     let hash = Sha256::digest(distinct);
-    PlanId(format!("{id}-{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2]))
+    PlanId(format!(
+        "{id}-{:02x}{:02x}{:02x}",
+        hash[0], hash[1], hash[2]
+    ))
 }
 
 /// A character of a name as one of a plan id.
@@ -131,8 +136,10 @@ fn plain(c: char) -> char {
 /// The identity of the checkout that the caller at `cwd` stands in.
 pub fn infer(place: &Place, cwd: &Path) -> Result<Identity> {
     let Some(checkout) = &place.checkout else {
-        return Err(Error::usage("PLAN_BASE_DIR is set, so the caller must say who it is")
-            .with_hint("add --plan-id ID, or set GIT_LOCKS_PLAN_ID"));
+        return Err(
+            Error::usage("PLAN_BASE_DIR is set, so the caller must say who it is")
+                .with_hint("add --plan-id ID, or set GIT_LOCKS_PLAN_ID"),
+        );
     };
     let worktrees = resolve(&place.base.join("worktrees"));
     let id = match child_of(&worktrees, &resolve(cwd)) {
@@ -153,9 +160,10 @@ fn of_checkout(worktrees: &Path, checkout: &Checkout) -> PlanId {
         .filter(|name| !is_anothers(&worktrees.join(name), &checkout.git_dir));
     match plans {
         Some(name) => from_name(&name),
-        None if is_anothers(&worktrees.join(admin_name), &checkout.git_dir) => {
-            told_apart(admin_name.as_bytes(), checkout.git_dir.as_os_str().as_bytes())
-        }
+        None if is_anothers(&worktrees.join(admin_name), &checkout.git_dir) => told_apart(
+            admin_name.as_bytes(),
+            checkout.git_dir.as_os_str().as_bytes(),
+        ),
         None => from_name(admin_name),
     }
 }
@@ -227,7 +235,10 @@ mod tests {
         assert_eq!(named(None, Some("")), Ok(None));
         assert_eq!(named(Some("a"), Some("B")), Ok(Some("a".into())));
         assert_eq!(named(None, Some("b")), Ok(Some("b".into())));
-        assert_eq!(named(Some(""), Some("b")), Err("--plan-id: '' is not a plan id".into()));
+        assert_eq!(
+            named(Some(""), Some("b")),
+            Err("--plan-id: '' is not a plan id".into())
+        );
         assert_eq!(
             named(None, Some("a\nb")),
             Err("GIT_LOCKS_PLAN_ID: 'a\\nb' is not a plan id".into())

@@ -48,7 +48,10 @@ pub(super) fn find(cwd: &Path) -> Result<Found> {
 pub(super) fn no_repository(cwd: &Path) -> Error {
     Error::new(
         ErrorKind::NotARepository,
-        format!("not a git repository (or any of the parent directories): {}", text::path(cwd)),
+        format!(
+            "not a git repository (or any of the parent directories): {}",
+            text::path(cwd)
+        ),
     )
     .with_hint("run it inside a repository, or name one with -C DIR")
 }
@@ -71,7 +74,9 @@ fn accept(repository: Repository, cwd: &Path) -> Option<Found> {
         || match first_on_the_way(cwd, &git_dir) {
             Met::Entry => true,
             // git can be told to trust no repository that is not behind a `.git`.
-            Met::Itself => config.get(user_config::BARE).is_none_or(|value| value == "all"),
+            Met::Itself => config
+                .get(user_config::BARE)
+                .is_none_or(|value| value == "all"),
             Met::Other => false,
         };
     meant.then_some(Found {
@@ -145,7 +150,9 @@ fn head_content_is_sound(content: &[u8]) -> bool {
 
 /// Whether git, which libgit2 found nothing for, may find something or say more.
 fn worth_asking(cwd: &Path) -> bool {
-    let given = ["GIT_DIR", "GIT_COMMON_DIR"].iter().any(|name| env::var_os(name).is_some());
+    let given = ["GIT_DIR", "GIT_COMMON_DIR"]
+        .iter()
+        .any(|name| env::var_os(name).is_some());
     given
         || cwd.ancestors().any(|dir| {
             [".git", "HEAD"].iter().any(|name| {
@@ -160,6 +167,12 @@ pub(super) fn nearest_entry(cwd: &Path) -> Option<PathBuf> {
     cwd.ancestors()
         .map(|dir| dir.join(".git"))
         .find(|entry| fs::symlink_metadata(entry).is_ok())
+}
+
+/// The directory around `cwd` whose `.git` leads to `git_dir`.
+pub(super) fn root_around(cwd: &Path, git_dir: &Path) -> Option<PathBuf> {
+    let entry = nearest_entry(cwd)?;
+    (git_dir_behind(&entry)? == git_dir).then(|| entry.parent().map(Path::to_owned))?
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {

@@ -1,5 +1,6 @@
 //! Asking git itself, where libgit2 refuses or is in doubt.
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
@@ -29,8 +30,11 @@ pub(super) fn rev_parse(cwd: &Path, option: &str, why: &Why) -> Result<PathBuf> 
         return Err(refusal(cwd, &output));
     }
     one_path(output.stdout).ok_or_else(|| {
-        Error::new(ErrorKind::NotARepository, format!("git rev-parse {option} gave no path"))
-            .with_hint("git 2.31 or newer is needed for this repository")
+        Error::new(
+            ErrorKind::NotARepository,
+            format!("git rev-parse {option} gave no path"),
+        )
+        .with_hint("git 2.31 or newer is needed for this repository")
     })
 }
 
@@ -65,9 +69,13 @@ fn refusal(cwd: &Path, output: &Output) -> Error {
     if !rest.is_empty() {
         return error.with_hint(rest);
     }
+    let given = ["GIT_DIR", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES"];
+    if let Some(name) = given.iter().find(|name| env::var_os(name).is_some()) {
+        return error.with_hint(format!("{name} is set: correct it, or unset it"));
+    }
     match discovery::nearest_entry(cwd) {
         Some(entry) => error.with_hint(format!(
-            "look at {}, which git does not accept",
+            "see {}, which git does not accept",
             text::path(&entry)
         )),
         None => error.with_hint("run it inside a repository, or name one with -C DIR"),
@@ -76,21 +84,38 @@ fn refusal(cwd: &Path, output: &Output) -> Error {
 
 /// What git said, as one line, and what it added, as another.
 fn words(stderr: &str) -> (String, String) {
-    let mut lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let mut lines: Vec<&str> = stderr
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
     if lines.is_empty() {
         return (String::new(), String::new());
     }
-    let first = lines.iter().position(|line| line.starts_with("fatal: ")).unwrap_or(0);
-    let message = lines.remove(first);
-    let message = message.strip_prefix("fatal: ").unwrap_or(message);
-    (text::visible(message), text::visible(&lines.join(" ")))
+    let first = lines
+        .iter()
+        .position(|line| line.starts_with("fatal: "))
+        .unwrap_or(0);
+    let said = lines.remove(first);
+    let mut message = said.strip_prefix("fatal: ").unwrap_or(said).to_owned();
+    // A list that was announced belongs to the sentence.
+    if message.ends_with(':') {
+        for item in lines.drain(first..) {
+            message.push(' ');
+            message.push_str(item);
+        }
+    }
+    (text::visible(&message), text::visible(&lines.join(" ")))
 }
 
 /// git itself could not be started.
 fn cannot_ask(cwd: &Path, source: &io::Error, why: &Why) -> Error {
     let git = match source.kind() {
         io::ErrorKind::NotFound => "git, which could, is not on PATH".to_owned(),
-        _ => format!("git, which could, does not start: {}", error::reason(source)),
+        _ => format!(
+            "git, which could, does not start: {}",
+            error::reason(source)
+        ),
     };
     let entry = discovery::nearest_entry(cwd);
     let here = text::path(entry.as_deref().unwrap_or(cwd));
@@ -130,6 +155,11 @@ mod tests {
         let (message, hint) = words(said);
         assert_eq!(message, "detected dubious \\u{1b}[1mownership");
         assert_eq!(hint, "warning: odd To add: git x");
+        let listed = words("fatal: unknown extensions found:\n\ta\n\tb\n");
+        assert_eq!(
+            listed,
+            ("unknown extensions found: a b".into(), String::new())
+        );
         assert_eq!(words(" \n"), (String::new(), String::new()));
         assert_eq!(words("schwerwiegend: nein\n").0, "schwerwiegend: nein");
     }

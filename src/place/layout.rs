@@ -63,10 +63,14 @@ impl Sharing {
             Ok(1 | 2) => Some(Self::with(0o664)),
             Ok(mode) if mode & 0o600 == 0o600 => Some(Self::with(mode & 0o666)),
             Ok(_) => None,
-            Err(_) => match Config::parse_bool(value).ok()? {
-                true => Some(Self::with(0o664)),
-                false => Some(Self::PRIVATE),
-            },
+            Err(_) => {
+                let shared = Config::parse_bool(value).ok()?;
+                Some(if shared {
+                    Self::with(0o664)
+                } else {
+                    Self::PRIVATE
+                })
+            }
         }
     }
 }
@@ -84,7 +88,7 @@ pub(super) enum StateDir {
 /// What the configuration says.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    bare: bool,
+    pub(super) bare: bool,
     work_tree: Option<PathBuf>,
     shared: Option<Sharing>,
     pub(super) state_dir: StateDir,
@@ -130,12 +134,19 @@ impl Layout {
         match fs::File::open(path) {
             Ok(_) => {}
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(source) => return Err(Error::io("read", path, &source)),
+            Err(source) => {
+                return Err(Error::io("read", path, &source)
+                    .with_hint("whoever takes part must be able to read it"));
+            }
         }
         let unusable = |error: git2::Error| {
             Error::new(
                 ErrorKind::Io,
-                format!("cannot use {}: {}", text::path(path), text::visible(error.message())),
+                format!(
+                    "cannot use {}: {}",
+                    text::path(path),
+                    text::visible(error.message())
+                ),
             )
             .with_hint("see what `git config --list` says of it")
         };
@@ -195,7 +206,9 @@ impl Layout {
                             "locks.stateDir is '{}'",
                             text::visible(other.unwrap_or_default())
                         ))
-                        .with_hint("set it to common, or unset it: git config --unset locks.stateDir"));
+                        .with_hint(
+                            "set it to common, or unset it: git config --unset locks.stateDir",
+                        ));
                     }
                 };
             }
@@ -225,13 +238,31 @@ mod tests {
     fn the_main_root_follows_from_the_configuration_alone() {
         let main = Some(PathBuf::from("/nowhere-x/r"));
         assert_eq!(root("/nowhere-x/r/.git", &[]), main);
-        assert_eq!(root("/nowhere-x/r/.git", &[("core.bare", Some("false"))]), main);
+        assert_eq!(
+            root("/nowhere-x/r/.git", &[("core.bare", Some("false"))]),
+            main
+        );
         assert_eq!(root("/nowhere-x/r/.git", &[("core.bare", None)]), None);
         assert_eq!(root("/nowhere-x/r/.bare", &[]), None);
         let work_tree = ("core.worktree", Some("../../../r"));
-        assert_eq!(root("/nowhere-x/s/.git/modules/r", &[work_tree]), Some("/nowhere-x/r".into()));
-        assert_eq!(root("/nowhere-x/r.git", &[("core.worktree", Some("/nowhere-x/r"))]), main);
-        assert_eq!(root("/nowhere-x/r/.git", &[work_tree, ("core.bare", Some("yes"))]), None);
+        assert_eq!(
+            root("/nowhere-x/s/.git/modules/r", &[work_tree]),
+            Some("/nowhere-x/s/r".into())
+        );
+        assert_eq!(
+            root(
+                "/nowhere-x/r.git",
+                &[("core.worktree", Some("/nowhere-x/r"))]
+            ),
+            main
+        );
+        assert_eq!(
+            root(
+                "/nowhere-x/r/.git",
+                &[work_tree, ("core.bare", Some("yes"))]
+            ),
+            None
+        );
     }
 
     #[test]
@@ -252,7 +283,16 @@ mod tests {
         for private in ["umask", "false", "0", "no"] {
             assert_eq!(Sharing::parse(private), Some(Sharing::PRIVATE), "{private}");
         }
-        for open in ["group", "true", "1", "all", "world", "everybody", "2", "0664"] {
+        for open in [
+            "group",
+            "true",
+            "1",
+            "all",
+            "world",
+            "everybody",
+            "2",
+            "0664",
+        ] {
             assert_eq!(modes(open), Some((0o664, 0o2775)), "{open}");
         }
         assert_eq!(modes("0660"), Some((0o660, 0o2770)));

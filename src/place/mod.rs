@@ -104,10 +104,16 @@ impl Place {
             _ => (ours.clone(), ours.join("logs")),
         };
         let linked_name = linked_name(&found.common_dir, &found.git_dir);
-        let work_dir = match variable("GIT_WORK_TREE") {
-            Some(given) => Some(resolve(&cwd.join(given))),
-            None if linked_name.is_some() => worktree_of(&found.git_dir),
-            None => main_root.clone(),
+        let work_dir = match (variable("GIT_WORK_TREE"), &linked_name) {
+            (Some(given), _) => Some(resolve(&cwd.join(given))),
+            // The admin directory's own word is out of date when the worktree was moved by hand.
+            (None, Some(_)) => {
+                discovery::root_around(cwd, &found.git_dir).or_else(|| worktree_of(&found.git_dir))
+            }
+            (None, None) if layout.bare => None,
+            (None, None) => main_root
+                .clone()
+                .or_else(|| discovery::root_around(cwd, &found.git_dir)),
         };
         Ok(Self {
             sharing: layout.sharing(&found.common_dir)?,
@@ -259,6 +265,9 @@ mod tests {
     fn what_does_not_exist_is_resolved_by_the_letters() {
         assert_eq!(clean(Path::new("/a/./b/../c//d")), Path::new("/a/c/d"));
         assert_eq!(clean(Path::new("/../a")), Path::new("/a"));
-        assert_eq!(resolve(Path::new("/nowhere-x/a/../b")), Path::new("/nowhere-x/b"));
+        assert_eq!(
+            resolve(Path::new("/nowhere-x/a/../b")),
+            Path::new("/nowhere-x/b")
+        );
     }
 }

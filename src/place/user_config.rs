@@ -75,7 +75,11 @@ impl fmt::Debug for UserConfig {
 }
 
 fn last(entries: &[Entry], key: &str) -> Option<String> {
-    entries.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.clone())
+    entries
+        .iter()
+        .rev()
+        .find(|(name, _)| name == key)
+        .map(|(_, value)| value.clone())
 }
 
 fn from_repository(repository: &Repository, key: &str) -> Option<String> {
@@ -107,12 +111,11 @@ fn value_of(entry: &ConfigEntry<'_>) -> String {
 /// The user's and the machine's files, the innermost first.
 fn user_files() -> Vec<PathBuf> {
     let mut files = Vec::new();
-    match env::var_os("GIT_CONFIG_GLOBAL") {
-        Some(path) => files.push(path.into()),
-        None => {
-            files.extend(Config::find_global().ok());
-            files.extend(Config::find_xdg().ok());
-        }
+    if let Some(path) = env::var_os("GIT_CONFIG_GLOBAL") {
+        files.push(path.into());
+    } else {
+        files.extend(Config::find_global().ok());
+        files.extend(Config::find_xdg().ok());
     }
     let skipped = variable("GIT_CONFIG_NOSYSTEM")
         .is_some_and(|value| Config::parse_bool(value.as_bytes()).unwrap_or(false));
@@ -149,7 +152,9 @@ fn parse_list(list: &[u8]) -> Vec<Entry> {
 fn exported() -> Vec<Entry> {
     let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
     let mut entries = Vec::new();
-    let count = text("GIT_CONFIG_COUNT").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
+    let count = text("GIT_CONFIG_COUNT")
+        .and_then(|count| count.parse::<u32>().ok())
+        .unwrap_or(0);
     for index in 0..count {
         // git refuses a list with a gap; past one nothing is believed.
         let Some(key) = text(&format!("GIT_CONFIG_KEY_{index}")) else {
@@ -158,7 +163,9 @@ fn exported() -> Vec<Entry> {
         let value = text(&format!("GIT_CONFIG_VALUE_{index}")).unwrap_or_default();
         entries.push((normal(&key), value));
     }
-    entries.extend(parse_parameters(&text("GIT_CONFIG_PARAMETERS").unwrap_or_default()));
+    entries.extend(parse_parameters(
+        &text("GIT_CONFIG_PARAMETERS").unwrap_or_default(),
+    ));
     entries
 }
 
@@ -167,24 +174,16 @@ fn parse_parameters(list: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut rest = list.trim_start();
     while let Some((word, after)) = unquote(rest) {
-        let entry = match after.strip_prefix('=') {
+        let entry = if let Some(tail) = after.strip_prefix('=') {
             // `'key'=` alone is a key without a value.
-            Some(tail) => match unquote(tail) {
-                Some((value, after)) => {
-                    rest = after;
-                    (normal(&word), value)
-                }
-                None => {
-                    rest = tail;
-                    (normal(&word), "true".to_owned())
-                }
-            },
-            None => {
-                rest = after;
-                match word.split_once('=') {
-                    Some((key, value)) => (normal(key), value.to_owned()),
-                    None => (normal(&word), "true".to_owned()),
-                }
+            let (value, after) = unquote(tail).unwrap_or_else(|| ("true".to_owned(), tail));
+            rest = after;
+            (normal(&word), value)
+        } else {
+            rest = after;
+            match word.split_once('=') {
+                Some((key, value)) => (normal(key), value.to_owned()),
+                None => (normal(&word), "true".to_owned()),
             }
         };
         entries.push(entry);
@@ -203,7 +202,11 @@ fn unquote(text: &str) -> Option<(String, &str)> {
         // Between two quoted pieces git escapes only `'` and `!`.
         let escaped = after
             .strip_prefix('\\')
-            .and_then(|after| after.strip_prefix(['\'', '!']).map(|tail| (&after[..1], tail)))
+            .and_then(|after| {
+                after
+                    .strip_prefix(['\'', '!'])
+                    .map(|tail| (&after[..1], tail))
+            })
             .and_then(|(c, tail)| tail.strip_prefix('\'').map(|tail| (c, tail)));
         match escaped {
             Some((c, tail)) => {
