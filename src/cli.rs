@@ -10,7 +10,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Every worktree of a repository, and every program in it, asks the same lock; whoever asks
 /// first goes first.
 #[derive(Debug, Parser)]
-#[command(name = "git-locks", bin_name = "git locks", version, max_term_width = 100)]
+#[command(
+    name = "git-locks",
+    bin_name = "git locks",
+    version,
+    max_term_width = 100
+)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     /// Options that every verb takes.
@@ -189,9 +194,19 @@ pub struct WindowClaim {
     #[command(flatten)]
     pub window: Window,
     /// The pull request it is for
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
     pub pr_number: i64,
     /// How long the window lasts, in seconds
-    #[arg(long, value_name = "N", default_value_t = 3600, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3600,
+        allow_negative_numbers = true
+    )]
     pub window_seconds: i64,
 }

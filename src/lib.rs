@@ -7,5 +7,6 @@ pub mod error;
 pub mod exit;
 pub mod identity;
 pub mod place;
+pub mod output;
 pub mod report;
 pub mod text;

@@ -82,7 +82,11 @@ pub fn shell_word(word: &str) -> String {
 /// A span of `seconds` as people say it: `45s`, `12m`, `3h 5m`, `2d 4h`. Negative is `0s`.
 pub fn span(seconds: f64) -> String {
     // Saturates: a float cast never wraps.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped at 0")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped at 0"
+    )]
     let whole = seconds.max(0.0) as u64;
     let (days, hours, minutes) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60);
     match (days, hours, minutes) {
@@ -102,7 +106,10 @@ mod tests {
 
     #[test]
     fn machine_formats_keep_only_the_three_that_they_escape() {
-        assert_eq!(machine("a\n\r\tb\u{1b}[31m\u{202e}\u{7f}\u{9b}é"), "a\n\r\tb[31mé");
+        assert_eq!(
+            machine("a\n\r\tb\u{1b}[31m\u{202e}\u{7f}\u{9b}é"),
+            "a\n\r\tb[31mé"
+        );
     }
 
     #[test]

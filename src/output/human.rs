@@ -1,0 +1,543 @@
+//! The human form: a few plain sentences, then the next command to type.
+//!
+//! Every string that came from a file, the environment or another user is shown with its
+//! control characters escaped. A command is suggested only when it is right as it stands: names
+//! are quoted for the shell, a name that is no plan id is never put after `--plan-id`, and a
+//! name that had to be escaped is not put into a command at all. `release` and `renew` name the
+//! caller, because they act on what that name holds. A suggested `acquire` names nobody: an id
+//! given by hand is judged otherwise than one inferred from the checkout, and a report does not
+//! say which it was; who waits already is asked to repeat the command that made them wait.
+
+use owo_colors::{OwoColorize as _, Style as Paint};
+
+use crate::report::{
+    Action, Failed, MergeAdmitted, MergeBlocked, MergeEvicted, MergeFree, MergeHeld, MergeRefused,
+    MergeReleased, MergeRenewed, Note, Refusal, Report, Staleness, WindowBlocked, WindowClaimed,
+    WindowExhausted, WindowReleased, WindowState,
+};
+use crate::text;
+
+/// The longest piece of somebody else's text that a sentence quotes, in bytes.
+const QUOTE_LIMIT: usize = 300;
+
+/// How the human form is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Whether to colour.
+    pub color: bool,
+    /// The time now, in seconds since the Unix epoch.
+    pub now: f64,
+}
+
+impl Style {
+    fn paint(&self, words: &str, paint: Paint) -> String {
+        if self.color {
+            words.style(paint).to_string()
+        } else {
+            words.to_owned()
+        }
+    }
+
+    fn good(&self, words: &str) -> String {
+        self.paint(words, Paint::new().green())
+    }
+
+    fn wait(&self, words: &str) -> String {
+        self.paint(words, Paint::new().yellow())
+    }
+
+    fn bad(&self, words: &str) -> String {
+        self.paint(words, Paint::new().red())
+    }
+
+    fn bold(&self, words: &str) -> String {
+        self.paint(words, Paint::new().bold())
+    }
+
+    /// A participant's name; a lock file may hold anything, nothing included.
+    fn name(&self, id: &str) -> String {
+        if id.is_empty() {
+            "an unnamed holder".to_owned()
+        } else {
+            self.bold(&quote(id))
+        }
+    }
+
+    /// Seconds until `end`, as people say it.
+    fn until(&self, end: f64) -> String {
+        // Rounded: an hour granted a few milliseconds ago is still an hour.
+        text::span((end - self.now).round())
+    }
+
+    /// "held by alpha, for 12m, in /work/alpha".
+    fn held_by(&self, id: &str, since: Option<f64>, place: Option<&str>) -> String {
+        let mut words = format!("held by {}", self.name(id));
+        words.push_str(&self.details(since, place));
+        words
+    }
+
+    /// ", for 12m, in /work/alpha", as far as it is known.
+    fn details(&self, since: Option<f64>, place: Option<&str>) -> String {
+        let mut words = String::new();
+        if let Some(since) = since {
+            words.push_str(", for ");
+            words.push_str(&text::span(self.now - since));
+        }
+        if let Some(place) = place {
+            words.push_str(", in ");
+            words.push_str(&text::visible(place));
+        }
+        words
+    }
+}
+
+/// `report` in sentences, ending in one newline.
+pub(super) fn render(report: &Report, style: &Style) -> String {
+    let lines = match report {
+        Report::MergeAdmitted(it) => admitted(it, style),
+        Report::MergeBlocked(it) => blocked(it, style),
+        Report::MergeFree(it) => free(it, style),
+        Report::MergeHeld(it) => held(it, style),
+        Report::MergeReleased(it) => released(it, style),
+        Report::MergeEvicted(it) => evicted(it, style),
+        Report::MergeRefused(it) => refused(it, style),
+        Report::MergeRenewed(it) => renewed(it, style),
+        Report::WindowClaimed(it) => window_claimed(it, style),
+        Report::WindowBlocked(it) => window_blocked(it, style),
+        Report::WindowExhausted(it) => window_exhausted(it, style),
+        Report::WindowState(it) => window_state(it, style),
+        Report::WindowReleased(it) => window_released(it, style),
+        Report::Failed(it) => failed(it, style),
+    };
+    let mut page = lines.join("\n");
+    page.push('\n');
+    page
+}
+
+/// `notes` for standard error, one line each: warnings always, notes unless `quiet`, details
+/// only when `verbose`.
+pub fn notes(notes: &[Note], quiet: bool, verbose: bool, color: bool) -> String {
+    let style = Style { color, now: 0.0 };
+    let mut page = String::new();
+    for note in notes {
+        let (label, words) = match note {
+            Note::Warning(words) => (style.wait("warning:"), words),
+            Note::Info(words) if !quiet => (style.bold("note:"), words),
+            Note::Detail(words) if verbose => (style.bold("detail:"), words),
+            Note::Info(_) | Note::Detail(_) => continue,
+        };
+        page.push_str(&label);
+        page.push(' ');
+        page.push_str(&text::visible(words));
+        page.push('\n');
+    }
+    page
+}
+
+/// Somebody else's words, escaped, and cut where they are longer than a sentence bears.
+fn quote(words: &str) -> String {
+    text::visible(&text::clip(words, QUOTE_LIMIT))
+}
+
+/// `word` for a suggested command; nothing when it could not be copied from a terminal.
+fn word(word: &str) -> Option<String> {
+    (text::visible(word) == word).then(|| text::shell_word(word))
+}
+
+/// Whether `--plan-id` would take `id`.
+fn is_plan_id(id: &str) -> bool {
+    id.len() <= 200
+        && id.starts_with(|c: char| c.is_ascii_lowercase())
+        && id.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'))
+}
+
+/// "`lead`: git locks merge `verb` --as `id`", where that command is right.
+fn as_caller(lead: &str, verb: &str, id: &str) -> Option<String> {
+    is_plan_id(id).then(|| {
+        format!(
+            "{lead}: git locks merge {verb} --as {}",
+            text::shell_word(id)
+        )
+    })
+}
+
+/// The command by which a person removes `holder` without proof that it is gone.
+fn override_holder(lead: &str, holder: &str) -> String {
+    if is_plan_id(holder) {
+        let holder = text::shell_word(holder);
+        format!("{lead}: git locks merge release --plan-id {holder}")
+    } else {
+        // No id can name it, but a name that is no id is stale by definition.
+        format!("{lead}: git locks merge release --require-stale")
+    }
+}
+
+fn entries(count: usize) -> String {
+    match count {
+        1 => "1 entry is left in the queue.".to_owned(),
+        _ => format!("{count} entries are left in the queue."),
+    }
+}
+
+fn fence_words(fence: Option<u64>) -> String {
+    fence.map_or_else(String::new, |fence| format!(" (fence {fence})"))
+}
+
+fn lease_words(expires_at: Option<f64>, style: &Style) -> String {
+    expires_at.map_or_else(String::new, |end| {
+        format!(", for {} unless renewed", style.until(end))
+    })
+}
+
+fn admitted(it: &MergeAdmitted, style: &Style) -> Vec<String> {
+    let already = matches!(it.action, Action::AlreadyHeld);
+    let mut lines = vec![format!(
+        "{} {} {}holds the merge lock{}{}.",
+        style.good("Admitted:"),
+        style.name(&it.holder),
+        if already { "already " } else { "" },
+        fence_words(it.fence),
+        lease_words(it.expires_at, style),
+    )];
+    if let Some(from) = &it.reclaimed_from {
+        let from = style.name(from);
+        lines.push(format!("It was taken over from {from}, which is gone."));
+    }
+    // The holder's own entry stays in the queue and is counted.
+    match it.waiting_count {
+        0 | 1 => {}
+        2 => lines.push("1 other waits for it.".to_owned()),
+        count => lines.push(format!("{} others wait for it.", count - 1)),
+    }
+    lines.extend(as_caller("When done", "release", &it.plan_id));
+    lines
+}
+
+fn blocked(it: &MergeBlocked, style: &Style) -> Vec<String> {
+    let label = style.wait("Blocked:");
+    let mut lines = Vec::new();
+    match &it.blocking_plan_id {
+        Some(holder) => {
+            let held = style.held_by(holder, it.holder_since, it.holder_where.as_deref());
+            lines.push(format!("{label} the merge lock is {held}."));
+        }
+        None => lines.push(format!(
+            "{label} the merge lock is free, but others are ahead."
+        )),
+    }
+    lines.extend(reason_line(it.reason.as_deref()));
+    if it.stale_holder_live_worktree {
+        lines.push(
+            "The holder's plan is gone but its worktree is live, so the lock is not taken from it."
+                .to_owned(),
+        );
+    }
+    let caller = style.name(&it.plan_id);
+    lines.push(match it.position {
+        Some(1) => format!("You are next, as {caller}."),
+        Some(place) => format!("You are number {place} in the queue, as {caller}."),
+        None => format!("You are in the queue, as {caller}."),
+    });
+    match &it.blocking_plan_id {
+        Some(holder) if it.stale_holder_live_worktree => lines.push(override_holder(
+            "That is for a person to decide; to remove it",
+            holder,
+        )),
+        _ => lines.push("Next: git locks merge check".to_owned()),
+    }
+    lines.push("To take your turn, run the same acquire again; that keeps your place.".to_owned());
+    lines
+}
+
+fn reason_line(reason: Option<&str>) -> Option<String> {
+    reason.map(|reason| format!("Reason: {}", quote(reason)))
+}
+
+fn free(_: &MergeFree, style: &Style) -> Vec<String> {
+    vec![
+        format!("The merge lock is {}.", style.good("free")),
+        "Next: git locks merge acquire".to_owned(),
+    ]
+}
+
+fn held(it: &MergeHeld, style: &Style) -> Vec<String> {
+    let holder = &it.holder_plan_id;
+    let place = it.holder_where.as_deref();
+    let mut lines = Vec::new();
+    if it.mine {
+        lines.push(format!(
+            "You hold the merge lock as {}{}{}.",
+            style.name(holder),
+            fence_words(it.fence),
+            style.details(it.holder_since, place),
+        ));
+    } else {
+        let held = style.held_by(holder, it.holder_since, place);
+        lines.push(format!("The merge lock is {held}."));
+    }
+    lines.extend(reason_line(it.reason.as_deref()));
+    match (it.mine, it.staleness) {
+        (true, Staleness::Stale) => {
+            let stale = style.wait("stale");
+            lines.push(format!(
+                "It is {stale}: whoever is next may take it from you."
+            ));
+            lines.extend(as_caller("To renew its lease", "renew", holder));
+            lines.extend(as_caller("When done", "release", holder));
+        }
+        (true, _) => lines.extend(as_caller("When done", "release", holder)),
+        (false, Staleness::Fresh) => {
+            lines.push("To join the queue: git locks merge acquire".to_owned());
+        }
+        (false, Staleness::Stale) => {
+            let stale = style.wait("stale");
+            lines.push(format!(
+                "The holder is {stale}: it is gone, and whoever is next takes the lock."
+            ));
+            lines.push("To remove it: git locks merge release --require-stale".to_owned());
+        }
+        (false, Staleness::Unknown) => {
+            let unknown = style.wait("unknown");
+            lines.push(format!(
+                "Whether the holder is still there is {unknown}, so the lock is not taken from it."
+            ));
+            lines.push("To join the queue: git locks merge acquire".to_owned());
+            lines.push(override_holder(
+                "If you know that it is gone, to remove it",
+                holder,
+            ));
+        }
+    }
+    lines
+}
+
+fn released(it: &MergeReleased, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    if matches!(it.action, Action::Released) {
+        let caller = style.name(&it.plan_id);
+        let label = style.good("Released:");
+        lines.push(format!("{label} {caller} has let go of the merge lock."));
+    } else {
+        let why = it
+            .message
+            .as_deref()
+            .unwrap_or("you do not hold the merge lock");
+        lines.push(format!("Nothing was released: {}", quote(why)));
+    }
+    if let Some(holder) = &it.holder {
+        lines.push(format!(
+            "The merge lock is {}.",
+            style.held_by(holder, None, None)
+        ));
+    }
+    if it.waiting_count > 0 {
+        lines.push(entries(it.waiting_count));
+    }
+    if let Some(hint) = &it.hint {
+        lines.push(format!("hint: {}", text::visible(hint)));
+    }
+    lines
+}
+
+fn evicted(it: &MergeEvicted, style: &Style) -> Vec<String> {
+    if !matches!(it.action, Action::Released) {
+        let why = it
+            .message
+            .as_deref()
+            .unwrap_or("nobody holds the merge lock");
+        return vec![format!("Nothing was removed: {}", quote(why))];
+    }
+    let gone = it.reclaimed_from.as_deref().unwrap_or_default();
+    let mut lines = vec![format!(
+        "{} {}, which is gone, no longer holds the merge lock.",
+        style.good("Removed:"),
+        style.name(gone),
+    )];
+    lines.extend(it.waiting_count.filter(|&count| count > 0).map(entries));
+    lines.push("Next: git locks merge acquire".to_owned());
+    lines
+}
+
+fn refused(it: &MergeRefused, style: &Style) -> Vec<String> {
+    let label = style.bad("Refused:");
+    let holder = style.name(it.holder.as_deref().unwrap_or_default());
+    let why = match it.reason {
+        Refusal::HolderNotProvablyDead => match it.staleness {
+            Some(Staleness::Fresh) => format!("{holder} holds the merge lock and is alive."),
+            _ => format!(
+                "{holder} holds the merge lock, and whether it is gone is {}.",
+                style.wait("unknown")
+            ),
+        },
+        Refusal::HolderPresent => {
+            format!("the process of {holder} is running; only it can let go of the merge lock.")
+        }
+        Refusal::LockLost => {
+            let caller = style.name(&it.plan_id);
+            match &it.holder {
+                Some(_) => format!("{caller} has lost the merge lock; {holder} holds it now."),
+                None => format!("{caller} has lost the merge lock; nobody holds it now."),
+            }
+        }
+    };
+    let next = match (it.reason, it.staleness, it.holder.as_deref()) {
+        (Refusal::HolderNotProvablyDead, Some(Staleness::Unknown), Some(holder))
+            if is_plan_id(holder) =>
+        {
+            override_holder("If you know that it is gone, to remove it", holder)
+        }
+        (Refusal::LockLost, _, _) => {
+            "Stop what relies on it, and acquire it again as you did before.".to_owned()
+        }
+        _ => "Next: git locks merge check".to_owned(),
+    };
+    vec![format!("{label} {why}"), next]
+}
+
+fn renewed(it: &MergeRenewed, style: &Style) -> Vec<String> {
+    let caller = style.name(&it.plan_id);
+    let fence = fence_words(it.fence);
+    let first = if matches!(it.action, Action::Renewed) {
+        let label = style.good("Renewed:");
+        let lease = lease_words(it.expires_at, style);
+        format!("{label} {caller} holds the merge lock{fence}{lease}.")
+    } else {
+        format!("{caller} holds the merge lock{fence} without a lease: nothing to renew.")
+    };
+    let mut lines = vec![first];
+    lines.extend(as_caller("When done", "release", &it.plan_id));
+    lines
+}
+
+/// "`lead`: git locks merge rate-window `verb` --bot-kind `bot`", where that can be copied.
+fn window_command(lead: &str, verb: &str, bot: &str) -> Option<String> {
+    let bot = word(bot)?;
+    // An equals sign, so that a name with a leading dash is not taken for a flag.
+    let glue = if bot.starts_with('-') { "=" } else { " " };
+    Some(format!(
+        "{lead}: git locks merge rate-window {verb} --bot-kind{glue}{bot}"
+    ))
+}
+
+fn window_claimed(it: &WindowClaimed, style: &Style) -> Vec<String> {
+    let verb = match it.action {
+        Action::Renewed => "has renewed",
+        Action::Reclaimed => "has taken over",
+        _ => "has claimed",
+    };
+    let mut lines = vec![format!(
+        "{} {} {verb} the rate window of {} for pull request {}, for {}.",
+        style.good("Claimed:"),
+        style.name(&it.holder),
+        quote(&it.bot_kind),
+        it.pr_number,
+        text::span(it.seconds_remaining.round()),
+    )];
+    if let Some(from) = &it.reclaimed_from {
+        let from = style.name(from);
+        lines.push(format!("It was {from}'s before."));
+    }
+    lines.push(format!(
+        "Attempts used: {} of {}.",
+        it.attempts, it.attempt_cap
+    ));
+    if is_plan_id(&it.plan_id) {
+        let command = window_command("When done", "release", &it.bot_kind);
+        lines.extend(command.map(|command| format!("{command} --as {}", it.plan_id)));
+    }
+    lines
+}
+
+fn window_blocked(it: &WindowBlocked, style: &Style) -> Vec<String> {
+    let request = it
+        .pr_number
+        .map_or_else(String::new, |number| format!(" for pull request {number}"));
+    let mut lines = vec![
+        format!(
+            "{} {} has the rate window of {}{request}, for another {}.",
+            style.wait("Blocked:"),
+            style.name(&it.holder),
+            quote(&it.bot_kind),
+            text::span(it.seconds_remaining.round()),
+        ),
+        format!("Attempts used: {} of {}.", it.attempts, it.attempt_cap),
+    ];
+    lines.extend(window_command("Next", "check", &it.bot_kind));
+    lines
+}
+
+fn window_exhausted(it: &WindowExhausted, style: &Style) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} no attempts are left for {} and pull request {}: {} of {} used.",
+        style.bad("Refused:"),
+        quote(&it.bot_kind),
+        it.pr_number,
+        it.attempts,
+        it.attempt_cap,
+    )];
+    lines.extend(window_command("Next", "check", &it.bot_kind));
+    lines
+}
+
+fn window_state(it: &WindowState, style: &Style) -> Vec<String> {
+    let bot = quote(&it.bot_kind);
+    let request = it
+        .pr_number
+        .map_or_else(String::new, |number| format!(" for pull request {number}"));
+    let first = match &it.holder {
+        None => format!("The rate window of {bot} is {}.", style.good("free")),
+        Some(holder) => {
+            let holder = style.name(holder);
+            if it.expired {
+                format!("The rate window of {bot}, claimed by {holder}{request}, has ended.")
+            } else {
+                let left = text::span(it.seconds_remaining.round());
+                format!(
+                    "The rate window of {bot} is held by {holder}{request}, for another {left}."
+                )
+            }
+        }
+    };
+    let mut lines = vec![
+        first,
+        format!("Attempts used: {} of {}.", it.attempts, it.attempt_cap),
+    ];
+    if it.holder.is_none() || it.expired {
+        lines.extend(window_command("Next", "claim", &it.bot_kind));
+    }
+    lines
+}
+
+fn window_released(it: &WindowReleased, style: &Style) -> Vec<String> {
+    let bot = quote(&it.bot_kind);
+    let first = if matches!(it.action, Action::Released) {
+        let label = style.good("Released:");
+        let caller = style.name(&it.plan_id);
+        format!("{label} {caller} has given back the rate window of {bot}.")
+    } else {
+        match &it.holder {
+            Some(holder) => {
+                let holder = style.name(holder);
+                format!("Nothing was released: {holder} has the rate window of {bot}.")
+            }
+            None => format!("Nothing was released: nobody has the rate window of {bot}."),
+        }
+    };
+    vec![
+        first,
+        format!("Attempts used: {} of {}.", it.attempts, it.attempt_cap),
+    ]
+}
+
+fn failed(it: &Failed, style: &Style) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} {}",
+        style.bad("error:"),
+        text::visible(&it.error)
+    )];
+    if let Some(hint) = &it.hint {
+        let label = style.bold("hint:");
+        lines.push(format!("{label} {}", text::visible(hint)));
+    }
+    lines
+}
