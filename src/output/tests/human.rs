@@ -1,0 +1,480 @@
+//! The human form, word for word.
+
+use super::samples as s;
+use super::*;
+use crate::report::*;
+
+/// What a case expects to read, line by line.
+fn reads(report: &Report, expected: &[&str]) {
+    assert_eq!(human(report), format!("{}\n", expected.join("\n")));
+}
+
+#[test]
+fn admitted() {
+    reads(
+        &Report::MergeAdmitted(s::admitted()),
+        &[
+            "Admitted: beta holds the merge lock (fence 7), for 1h unless renewed.",
+            "It was taken over from alpha, which is gone.",
+            "2 others wait for it.",
+            "When done: git locks merge release --as beta",
+        ],
+    );
+    reads(
+        &Report::MergeAdmitted(MergeAdmitted {
+            action: Action::AlreadyHeld,
+            reclaimed: false,
+            waiting_count: 0,
+            fence: None,
+            expires_at: None,
+            reclaimed_from: None,
+            ..s::admitted()
+        }),
+        &[
+            "Admitted: beta already holds the merge lock.",
+            "When done: git locks merge release --as beta",
+        ],
+    );
+    for (count, expected) in [(1, None), (2, Some("1 other waits for it."))] {
+        let text = human(&Report::MergeAdmitted(MergeAdmitted {
+            waiting_count: count,
+            ..s::admitted()
+        }));
+        assert_eq!(text.lines().find(|line| line.contains("wait")), expected);
+    }
+}
+
+#[test]
+fn blocked() {
+    let turn = "To take your turn, run the same acquire again; that keeps your place.";
+    reads(
+        &Report::MergeBlocked(s::blocked()),
+        &[
+            "Blocked: the merge lock is held by alpha, for 12m, in /r/wt/alpha.",
+            "Reason: rebase, then merge",
+            "You are next, as beta.",
+            "Next: git locks merge check",
+            turn,
+        ],
+    );
+    reads(
+        &Report::MergeBlocked(MergeBlocked {
+            position: Some(3),
+            stale_holder_live_worktree: true,
+            holder_since: None,
+            holder_where: None,
+            reason: None,
+            ..s::blocked()
+        }),
+        &[
+            "Blocked: the merge lock is held by alpha.",
+            "The holder's plan is gone but its worktree is live, so the lock is not taken from it.",
+            "You are number 3 in the queue, as beta.",
+            "That is for a person to decide; to remove it: git locks merge release --plan-id alpha",
+            turn,
+        ],
+    );
+    reads(
+        &Report::MergeBlocked(MergeBlocked {
+            blocking_plan_id: None,
+            position: None,
+            holder_since: None,
+            holder_where: None,
+            reason: None,
+            ..s::blocked()
+        }),
+        &[
+            "Blocked: the merge lock is free, but others are ahead.",
+            "You are in the queue, as beta.",
+            "Next: git locks merge check",
+            turn,
+        ],
+    );
+}
+
+#[test]
+fn free_and_held() {
+    reads(
+        &Report::MergeFree(s::free()),
+        &["The merge lock is free.", "Next: git locks merge acquire"],
+    );
+    let held = "The merge lock is held by alpha, for 12m, in /r/wt/alpha.";
+    let reason = "Reason: rebase, then merge";
+    reads(
+        &Report::MergeHeld(s::held()),
+        &[held, reason, "To join the queue: git locks merge acquire"],
+    );
+    reads(
+        &Report::MergeHeld(MergeHeld {
+            staleness: Staleness::Stale,
+            ..s::held()
+        }),
+        &[
+            held,
+            reason,
+            "The holder is stale: it is gone, and whoever is next takes the lock.",
+            "To remove it: git locks merge release --require-stale",
+        ],
+    );
+    reads(
+        &Report::MergeHeld(MergeHeld {
+            staleness: Staleness::Unknown,
+            reason: None,
+            ..s::held()
+        }),
+        &[
+            held,
+            "Whether the holder is still there is unknown, so the lock is not taken from it.",
+            "To join the queue: git locks merge acquire",
+            "If you know that it is gone, to remove it: git locks merge release --plan-id alpha",
+        ],
+    );
+}
+
+#[test]
+fn held_by_the_caller() {
+    let mine = MergeHeld {
+        mine: true,
+        reason: None,
+        ..s::held()
+    };
+    let first = "You hold the merge lock as alpha (fence 7), for 12m, in /r/wt/alpha.";
+    let done = "When done: git locks merge release --as alpha";
+    reads(&Report::MergeHeld(mine), &[first, done]);
+    reads(
+        &Report::MergeHeld(MergeHeld {
+            mine: true,
+            staleness: Staleness::Stale,
+            reason: None,
+            ..s::held()
+        }),
+        &[
+            first,
+            "It is stale: whoever is next may take it from you.",
+            "To renew its lease: git locks merge renew --as alpha",
+            done,
+        ],
+    );
+}
+
+#[test]
+fn released_and_removed() {
+    reads(
+        &Report::MergeReleased(s::released()),
+        &["Released: beta has let go of the merge lock."],
+    );
+    reads(
+        &Report::MergeReleased(s::released_noop()),
+        &[
+            "Nothing was released: beta does not hold the merge lock",
+            "The merge lock is held by alpha.",
+            "1 entry is left in the queue.",
+            "hint: git locks merge release --plan-id alpha",
+        ],
+    );
+    reads(
+        &Report::MergeEvicted(s::evicted()),
+        &[
+            "Removed: alpha, which is gone, no longer holds the merge lock.",
+            "2 entries are left in the queue.",
+            "Next: git locks merge acquire",
+        ],
+    );
+    reads(
+        &Report::MergeEvicted(MergeEvicted {
+            action: Action::Noop,
+            staleness: None,
+            reclaimed_from: None,
+            waiting_count: None,
+            message: Some("nobody holds it".into()),
+            ..s::evicted()
+        }),
+        &["Nothing was removed: nobody holds it"],
+    );
+}
+
+#[test]
+fn refused_and_renewed() {
+    let check = "Next: git locks merge check";
+    reads(
+        &Report::MergeRefused(s::refused()),
+        &["Refused: alpha holds the merge lock and is alive.", check],
+    );
+    reads(
+        &Report::MergeRefused(MergeRefused {
+            staleness: Some(Staleness::Unknown),
+            ..s::refused()
+        }),
+        &[
+            "Refused: alpha holds the merge lock, and whether it is gone is unknown.",
+            "If you know that it is gone, to remove it: git locks merge release --plan-id alpha",
+        ],
+    );
+    reads(
+        &Report::MergeRefused(MergeRefused {
+            reason: Refusal::HolderPresent,
+            staleness: None,
+            ..s::refused()
+        }),
+        &[
+            "Refused: the process of alpha is running; only it can let go of the merge lock.",
+            check,
+        ],
+    );
+    let again = "Stop what relies on it, and acquire it again as you did before.";
+    for (holder, expected) in [
+        (Some("alpha"), "alpha holds it now."),
+        (None, "nobody holds it now."),
+    ] {
+        reads(
+            &Report::MergeRefused(MergeRefused {
+                reason: Refusal::LockLost,
+                holder: holder.map(Into::into),
+                staleness: None,
+                ..s::refused()
+            }),
+            &[
+                &format!("Refused: beta has lost the merge lock; {expected}"),
+                again,
+            ],
+        );
+    }
+    let done = "When done: git locks merge release --as beta";
+    reads(
+        &Report::MergeRenewed(s::renewed()),
+        &[
+            "Renewed: beta holds the merge lock (fence 7), for 1h 30m unless renewed.",
+            done,
+        ],
+    );
+    reads(
+        &Report::MergeRenewed(MergeRenewed {
+            action: Action::Noop,
+            expires_at: None,
+            ..s::renewed()
+        }),
+        &[
+            "beta holds the merge lock (fence 7) without a lease: nothing to renew.",
+            done,
+        ],
+    );
+}
+
+#[test]
+fn rate_windows() {
+    let check = "Next: git locks merge rate-window check --bot-kind reviewer";
+    reads(
+        &Report::WindowClaimed(s::window_claimed()),
+        &[
+            "Claimed: beta has taken over the rate window of reviewer for pull request 12, for 1h.",
+            "It was alpha's before.",
+            "Attempts used: 1 of 2.",
+            "When done: git locks merge rate-window release --bot-kind reviewer --as beta",
+        ],
+    );
+    reads(
+        &Report::WindowBlocked(s::window_blocked()),
+        &[
+            "Blocked: alpha has the rate window of reviewer for pull request 12, for another 1m.",
+            "Attempts used: 1 of 2.",
+            check,
+        ],
+    );
+    reads(
+        &Report::WindowExhausted(s::window_exhausted()),
+        &[
+            "Refused: no attempts are left for reviewer and pull request 12: 2 of 2 used.",
+            check,
+        ],
+    );
+    let claim = "Next: git locks merge rate-window claim --bot-kind reviewer";
+    reads(
+        &Report::WindowState(s::window_free()),
+        &[
+            "The rate window of reviewer is free.",
+            "Attempts used: 0 of 2.",
+            claim,
+        ],
+    );
+    reads(
+        &Report::WindowState(s::window_held()),
+        &[
+            "The rate window of reviewer is held by alpha for pull request 12, for another 1m.",
+            "Attempts used: 1 of 2.",
+        ],
+    );
+    reads(
+        &Report::WindowState(WindowState {
+            expired: true,
+            seconds_remaining: 0.0,
+            ..s::window_held()
+        }),
+        &[
+            "The rate window of reviewer, claimed by alpha for pull request 12, has ended.",
+            "Attempts used: 1 of 2.",
+            claim,
+        ],
+    );
+    reads(
+        &Report::WindowReleased(s::window_released()),
+        &[
+            "Released: beta has given back the rate window of reviewer.",
+            "Attempts used: 1 of 2.",
+        ],
+    );
+    for (holder, expected) in [
+        (Some("alpha"), "alpha has the rate window of reviewer."),
+        (None, "nobody has the rate window of reviewer."),
+    ] {
+        reads(
+            &Report::WindowReleased(WindowReleased {
+                action: Action::Noop,
+                holder: holder.map(Into::into),
+                ..s::window_released()
+            }),
+            &[
+                &format!("Nothing was released: {expected}"),
+                "Attempts used: 1 of 2.",
+            ],
+        );
+    }
+}
+
+#[test]
+fn failures() {
+    reads(
+        &Report::Failed(s::failed()),
+        &[
+            "error: 'x y' is not a plan id",
+            "hint: use a-z, 0-9 and dashes",
+        ],
+    );
+    reads(
+        &Report::Failed(Failed {
+            error: s::HOSTILE.into(),
+            hint: None,
+            ..s::failed()
+        }),
+        &[r"error: evil\u{1b}[2J\u{202e}\n\u{9b}x\u{7f}"],
+    );
+}
+
+#[test]
+fn hostile_text_is_shown_and_never_suggested() {
+    let shown = r"evil\u{1b}[2J\u{202e}\n\u{9b}x\u{7f}";
+    reads(
+        &Report::MergeHeld(s::hostile_held()),
+        &[
+            &format!("The merge lock is held by {shown}, for 12m, in {shown}."),
+            &format!("Reason: {shown}"),
+            "The holder is stale: it is gone, and whoever is next takes the lock.",
+            "To remove it: git locks merge release --require-stale",
+        ],
+    );
+    reads(
+        &Report::MergeHeld(MergeHeld {
+            staleness: Staleness::Unknown,
+            holder_plan_id: "$(reboot)".into(),
+            ..MergeHeld {
+                reason: None,
+                ..s::held()
+            }
+        }),
+        &[
+            "The merge lock is held by $(reboot), for 12m, in /r/wt/alpha.",
+            "Whether the holder is still there is unknown, so the lock is not taken from it.",
+            "To join the queue: git locks merge acquire",
+            "If you know that it is gone, to remove it: git locks merge release --require-stale",
+        ],
+    );
+    reads(
+        &Report::MergeHeld(MergeHeld {
+            holder_plan_id: String::new(),
+            holder_since: None,
+            holder_where: None,
+            reason: None,
+            ..s::held()
+        }),
+        &[
+            "The merge lock is held by an unnamed holder.",
+            "To join the queue: git locks merge acquire",
+        ],
+    );
+    let reads_claim = |bot: &str, expected: Option<&str>| {
+        let text = human(&Report::WindowExhausted(WindowExhausted {
+            bot_kind: bot.into(),
+            ..s::window_exhausted()
+        }));
+        assert_eq!(text.lines().nth(1), expected);
+    };
+    reads_claim(s::HOSTILE, None);
+    let command = "Next: git locks merge rate-window check --bot-kind";
+    reads_claim("it's", Some(&format!(r"{command} 'it'\''s'")));
+    reads_claim("-x", Some(&format!("{command}=-x")));
+    reads_claim("$(reboot)", Some(&format!("{command} '$(reboot)'")));
+}
+
+#[test]
+fn long_text_is_cut() {
+    let text = human(&Report::MergeBlocked(MergeBlocked {
+        blocking_plan_id: Some("x".repeat(9000)),
+        reason: Some("y".repeat(9000)),
+        ..s::blocked()
+    }));
+    assert!(text.len() < 1200, "{text}");
+    assert!(text.contains("xxx…, for 12m"));
+}
+
+#[test]
+fn only_newlines_and_only_when_asked_colours() {
+    let bright = Style {
+        color: true,
+        now: NOW,
+    };
+    for report in s::all() {
+        let plain = human(&report);
+        assert!(!plain.chars().any(|c| c.is_control() && c != '\n'));
+        assert!(plain.ends_with('\n') && !plain.ends_with("\n\n"));
+        assert!(plain.lines().count() <= 5, "{plain}");
+        // Colour adds its own codes and changes no word.
+        let mut uncoloured = String::new();
+        let coloured = render(&report, Format::Human, &bright);
+        for (index, piece) in coloured.split("\u{1b}[").enumerate() {
+            let words = piece.split_once('m').map_or(piece, |(_, words)| words);
+            uncoloured.push_str(if index == 0 { piece } else { words });
+        }
+        assert_eq!(uncoloured, plain);
+    }
+    let coloured = |report| render(&report, Format::Human, &bright);
+    assert!(
+        coloured(Report::MergeAdmitted(s::admitted()))
+            .starts_with("\u{1b}[32mAdmitted:\u{1b}[0m \u{1b}[1mbeta\u{1b}[0m holds")
+    );
+    assert!(coloured(Report::MergeBlocked(s::blocked())).starts_with("\u{1b}[33mBlocked:"));
+    assert!(coloured(Report::MergeRefused(s::refused())).starts_with("\u{1b}[31mRefused:"));
+    assert!(coloured(Report::Failed(s::failed())).starts_with("\u{1b}[31merror:"));
+}
+
+#[test]
+fn notes_say_as_much_as_was_asked_for() {
+    let all = [
+        Note::Detail("d".into()),
+        Note::Warning(s::HOSTILE.into()),
+        Note::Info("i\nj".into()),
+    ];
+    let warning = r"warning: evil\u{1b}[2J\u{202e}\n\u{9b}x\u{7f}";
+    let cases = [
+        (false, false, format!("{warning}\nnote: i\\nj\n")),
+        (true, false, format!("{warning}\n")),
+        (false, true, format!("detail: d\n{warning}\nnote: i\\nj\n")),
+    ];
+    for (quiet, verbose, expected) in cases {
+        assert_eq!(notes(&all, quiet, verbose, false), expected);
+    }
+    assert_eq!(notes(&[], false, true, false), "");
+    let warning = [Note::Warning("w".into())];
+    assert_eq!(
+        notes(&warning, false, false, true),
+        "\u{1b}[33mwarning:\u{1b}[0m w\n"
+    );
+}

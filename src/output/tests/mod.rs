@@ -1,0 +1,27 @@
+//! Every report in every format, as it reads.
+
+mod human;
+mod machine;
+mod samples;
+mod snapshots;
+
+use super::*;
+
+const NOW: f64 = 1_764_517_140.25;
+
+const PLAIN: Style = Style {
+    color: false,
+    now: NOW,
+};
+
+fn human(report: &Report) -> String {
+    render(report, Format::Human, &PLAIN)
+}
+
+fn toon(report: &Report) -> String {
+    render(report, Format::Toon, &PLAIN)
+}
+
+fn json(report: &Report) -> String {
+    render(report, Format::Json, &PLAIN)
+}
