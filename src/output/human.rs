@@ -273,15 +273,15 @@ fn held(it: &MergeHeld, style: &Style) -> Vec<String> {
             style.details(it.holder_since, place),
         ));
     } else {
-        let held = style.held_by(holder, it.holder_since, place);
-        lines.push(format!("The merge lock is {held}."));
+        let held_by = style.held_by(holder, it.holder_since, place);
+        lines.push(format!("The merge lock is {held_by}."));
     }
     lines.extend(reason_line(it.reason.as_deref()));
     match (it.mine, it.staleness) {
         (true, Staleness::Stale) => {
-            let stale = style.wait("stale");
+            let verdict = style.wait("stale");
             lines.push(format!(
-                "It is {stale}: whoever is next may take it from you."
+                "It is {verdict}: whoever is next may take it from you."
             ));
             lines.extend(as_caller("To renew its lease", "renew", holder));
             lines.extend(as_caller("When done", "release", holder));
@@ -291,16 +291,16 @@ fn held(it: &MergeHeld, style: &Style) -> Vec<String> {
             lines.push("To join the queue: git locks merge acquire".to_owned());
         }
         (false, Staleness::Stale) => {
-            let stale = style.wait("stale");
+            let verdict = style.wait("stale");
             lines.push(format!(
-                "The holder is {stale}: it is gone, and whoever is next takes the lock."
+                "The holder is {verdict}: it is gone, and whoever is next takes the lock."
             ));
             lines.push("To remove it: git locks merge release --require-stale".to_owned());
         }
         (false, Staleness::Unknown) => {
-            let unknown = style.wait("unknown");
+            let verdict = style.wait("unknown");
             lines.push(format!(
-                "Whether the holder is still there is {unknown}, so the lock is not taken from it."
+                "Whether the holder is still there is {verdict}, so the lock is not taken from it."
             ));
             lines.push("To join the queue: git locks merge acquire".to_owned());
             lines.push(override_holder(
