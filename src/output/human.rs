@@ -323,7 +323,7 @@ fn released(it: &MergeReleased, style: &Style) -> Vec<String> {
             .message
             .as_deref()
             .unwrap_or("you do not hold the merge lock");
-        lines.push(format!("Nothing was released: {}", quote(why)));
+        lines.push(format!("Nothing was released: {}", text::visible(why)));
     }
     if let Some(holder) = &it.holder {
         lines.push(format!(
@@ -346,7 +346,7 @@ fn evicted(it: &MergeEvicted, style: &Style) -> Vec<String> {
             .message
             .as_deref()
             .unwrap_or("nobody holds the merge lock");
-        return vec![format!("Nothing was removed: {}", quote(why))];
+        return vec![format!("Nothing was removed: {}", text::visible(why))];
     }
     let gone = it.reclaimed_from.as_deref().unwrap_or_default();
     let mut lines = vec![format!(

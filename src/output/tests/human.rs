@@ -4,11 +4,6 @@ use super::samples as s;
 use super::*;
 use crate::report::*;
 
-/// What a case expects to read, line by line.
-fn reads(report: &Report, expected: &[&str]) {
-    assert_eq!(human(report), format!("{}\n", expected.join("\n")));
-}
-
 #[test]
 fn admitted() {
     reads(
@@ -261,86 +256,6 @@ fn refused_and_renewed() {
 }
 
 #[test]
-fn rate_windows() {
-    let check = "Next: git locks merge rate-window check --bot-kind reviewer";
-    reads(
-        &Report::WindowClaimed(s::window_claimed()),
-        &[
-            "Claimed: beta has taken over the rate window of reviewer for pull request 12, for 1h.",
-            "It was alpha's before.",
-            "Attempts used: 1 of 2.",
-            "When done: git locks merge rate-window release --bot-kind reviewer --as beta",
-        ],
-    );
-    reads(
-        &Report::WindowBlocked(s::window_blocked()),
-        &[
-            "Blocked: alpha has the rate window of reviewer for pull request 12, for another 1m.",
-            "Attempts used: 1 of 2.",
-            check,
-        ],
-    );
-    reads(
-        &Report::WindowExhausted(s::window_exhausted()),
-        &[
-            "Refused: no attempts are left for reviewer and pull request 12: 2 of 2 used.",
-            check,
-        ],
-    );
-    let claim = "Next: git locks merge rate-window claim --bot-kind reviewer";
-    reads(
-        &Report::WindowState(s::window_free()),
-        &[
-            "The rate window of reviewer is free.",
-            "Attempts used: 0 of 2.",
-            claim,
-        ],
-    );
-    reads(
-        &Report::WindowState(s::window_held()),
-        &[
-            "The rate window of reviewer is held by alpha for pull request 12, for another 1m.",
-            "Attempts used: 1 of 2.",
-        ],
-    );
-    reads(
-        &Report::WindowState(WindowState {
-            expired: true,
-            seconds_remaining: 0.0,
-            ..s::window_held()
-        }),
-        &[
-            "The rate window of reviewer, claimed by alpha for pull request 12, has ended.",
-            "Attempts used: 1 of 2.",
-            claim,
-        ],
-    );
-    reads(
-        &Report::WindowReleased(s::window_released()),
-        &[
-            "Released: beta has given back the rate window of reviewer.",
-            "Attempts used: 1 of 2.",
-        ],
-    );
-    for (holder, expected) in [
-        (Some("alpha"), "alpha has the rate window of reviewer."),
-        (None, "nobody has the rate window of reviewer."),
-    ] {
-        reads(
-            &Report::WindowReleased(WindowReleased {
-                action: Action::Noop,
-                holder: holder.map(Into::into),
-                ..s::window_released()
-            }),
-            &[
-                &format!("Nothing was released: {expected}"),
-                "Attempts used: 1 of 2.",
-            ],
-        );
-    }
-}
-
-#[test]
 fn failures() {
     reads(
         &Report::Failed(s::failed()),
@@ -412,6 +327,52 @@ fn hostile_text_is_shown_and_never_suggested() {
     reads_claim("it's", Some(&format!(r"{command} 'it'\''s'")));
     reads_claim("-x", Some(&format!("{command}=-x")));
     reads_claim("$(reboot)", Some(&format!("{command} '$(reboot)'")));
+}
+
+#[test]
+fn only_a_plan_id_is_suggested_as_one() {
+    let longest = "a".repeat(200);
+    let too_long = "a".repeat(201);
+    let cases = [
+        ("a-1", true),
+        (longest.as_str(), true),
+        (too_long.as_str(), false),
+        ("", false),
+        ("-a", false),
+        ("1a", false),
+        ("aB", false),
+        ("a b", false),
+        ("a$(reboot)", false),
+        ("a\n", false),
+        ("ä", false),
+    ];
+    for (id, named) in cases {
+        let text = human(&Report::MergeBlocked(MergeBlocked {
+            blocking_plan_id: Some(id.into()),
+            stale_holder_live_worktree: true,
+            ..s::blocked()
+        }));
+        let by_name = format!("to remove it: git locks merge release --plan-id {id}\n");
+        let unnamed = "to remove it: git locks merge release --require-stale\n";
+        assert_eq!(text.contains(&by_name), named, "{id:?}");
+        assert_eq!(text.contains(unnamed), !named, "{id:?}");
+
+        let text = human(&Report::MergeRenewed(MergeRenewed {
+            plan_id: id.into(),
+            ..s::renewed()
+        }));
+        assert_eq!(text.contains("When done"), named, "{id:?}");
+    }
+    let message = format!("nothing: {}", s::HOSTILE);
+    let text = human(&Report::MergeReleased(MergeReleased {
+        message: Some(message.clone()),
+        hint: Some(message),
+        ..s::released_noop()
+    }));
+    assert!(
+        !text.chars().any(|c| c.is_control() && c != '\n'),
+        "{text:?}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod human;
 mod machine;
 mod samples;
 mod snapshots;
+mod windows;
 
 use super::*;
 
@@ -24,4 +25,9 @@ fn toon(report: &Report) -> String {
 
 fn json(report: &Report) -> String {
     render(report, Format::Json, &PLAIN)
+}
+
+/// What a case expects to read, line by line.
+fn reads(report: &Report, expected: &[&str]) {
+    assert_eq!(human(report), format!("{}\n", expected.join("\n")));
 }
