@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::identity::PlanId;
 use crate::liveness::{Evidence, World};
-use crate::store::witness;
+use crate::store::witness::{self, Stand};
 use crate::sys::file;
 use crate::sys::host::{Host, Relation};
 use crate::sys::process::{self, ProcessId, Sight};
@@ -23,6 +23,8 @@ const REGISTRY_LIMIT: u64 = 64 << 10;
 pub struct Surroundings<'a> {
     /// Where plans and their worktrees are kept.
     pub base: &'a Path,
+    /// The name of plan directories: `.plan`, unless renamed.
+    pub plan_dir: &'a OsStr,
     /// Git's common directory, where git registers worktrees.
     pub common_dir: Option<&'a Path>,
     /// Where presence files are kept.
@@ -51,8 +53,7 @@ impl World for Surroundings<'_> {
     }
 
     fn worktree(&self, id: &PlanId) -> Evidence {
-        let under_base = self.base.join("worktrees").join(id.as_str());
-        match exists(&under_base.join(".git")) {
+        match exists(&self.stand().worktree(id).join(".git")) {
             Evidence::Absent => {}
             found => return found,
         }
@@ -101,9 +102,15 @@ impl World for Surroundings<'_> {
 }
 
 impl Surroundings<'_> {
+    fn stand(&self) -> Stand<'_> {
+        Stand {
+            base: self.base,
+            plan_dir: self.plan_dir,
+        }
+    }
+
     fn plan_in_worktree(&self, id: &PlanId) -> Evidence {
-        let worktree = self.base.join("worktrees").join(id.as_str());
-        let plan = worktree.join(".plan/local/plans").join(id.as_str());
+        let plan = self.stand().plan(id);
         match exists(&plan) {
             Evidence::Alive => match witness::is_witness(&plan) {
                 Ok(true) => Evidence::Absent,

@@ -1,12 +1,50 @@
 #![forbid(unsafe_code)]
-//! git-locks: take turns in a git repository.
+//! git-locks: take turns in a git repository. No daemon: files, the kernel, and git.
+//!
+//! Arrows point down only; a module knows those below it.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`program`] | one run: parse, do, render, exit code |
+//! | [`commands`] | one file per command family: arguments in, a report out |
+//! | [`cli`] | the command line: definitions only; clap's home |
+//! | [`output`] | a report as TOON, JSON or sentences: pure functions |
+//! | [`titles`] | title tokens for prompts and terminals |
+//! | [`event_log`] | the `[LOCK]` timeline |
+//! | [`store`] | guard, shared documents, records: the only writer of state |
+//! | [`evidence`] | looking for signs of life |
+//! | [`locks`] | who is admitted, pruned, reclaimed: pure decisions |
+//! | [`liveness`] | evidence in, verdict out: pure |
+//! | [`queue`], [`lease`] | first come first served; promises with an end: pure |
+//! | [`participant`] | what is recorded about those who take part |
+//! | [`config`] | settings: environment, git configuration, defaults |
+//! | [`identity`] | plan ids, and how a caller without one gets one |
+//! | [`place`] | where state lives; git2's home |
+//! | [`report`] | the output contract |
+//! | [`sys`] | the operating system; nix's home |
+//! | [`error`], [`exit`], [`text`] | failures, exit codes, text fit to be shown |
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("git-locks builds on Linux and macOS only: its locks need flock, hard links and O_EXCL as Unix has them");
 
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod error;
+pub mod event_log;
+pub mod evidence;
 pub mod exit;
 pub mod identity;
-pub mod place;
+pub mod lease;
+pub mod liveness;
+pub mod locks;
 pub mod output;
+pub mod participant;
+pub mod place;
+pub mod program;
+pub mod queue;
 pub mod report;
+pub mod store;
+pub mod sys;
 pub mod text;
+pub mod titles;

@@ -192,29 +192,37 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     /// The caller holds it.
-    Admitted {
-        /// `acquired` or `already_held`.
-        action: Action,
-        /// The stale holder that was removed for it.
-        reclaimed_from: Option<String>,
-        /// The number of the grant.
-        fence: Option<u64>,
-        /// The end of its lease.
-        expires_at: Option<f64>,
-        /// When it was granted.
-        since: Option<f64>,
-    },
+    Admitted(Granted),
     /// The caller waits.
-    Blocked {
-        /// The caller's place; 1 is next. `None` where it has none of its own.
-        position: Option<usize>,
-        /// The holder's plan is gone but its worktree is live.
-        mid_recovery: bool,
-        /// The holder is stale, but may not be reclaimed here.
-        not_local: bool,
-        /// Whether the caller is new in the queue.
-        joined: bool,
-    },
+    Blocked(Waiting),
+}
+
+/// The lock, as the caller holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Granted {
+    /// `acquired` or `already_held`.
+    pub action: Action,
+    /// The stale holder that was removed for it.
+    pub reclaimed_from: Option<String>,
+    /// The number of the grant.
+    pub fence: Option<u64>,
+    /// The end of its lease, in seconds since the Unix epoch.
+    pub expires_at: Option<f64>,
+    /// When it was granted, in seconds since the Unix epoch.
+    pub since: Option<f64>,
+}
+
+/// The caller's place among those who wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    /// The caller's place; 1 is next. `None` where it has none of its own.
+    pub position: Option<usize>,
+    /// The holder's plan is gone but its worktree is live.
+    pub mid_recovery: bool,
+    /// The holder is stale, but may not be reclaimed here.
+    pub not_local: bool,
+    /// Whether the caller is new in the queue.
+    pub joined: bool,
 }
 
 /// What became of a release.
@@ -447,7 +455,13 @@ pub fn acquire(
     let holder = next.lock.as_ref().and_then(|lock| lock.holder.shown());
     if holder.as_deref() == Some(caller.id.as_str()) {
         // Its namesake holds the lock: the entry of that id is the holder's.
-        return (next, blocked(None, verdicts.holder, false, false));
+        let waiting = Waiting {
+            position: None,
+            mid_recovery: false,
+            not_local: false,
+            joined: false,
+        };
+        return (next, Admission::Blocked(waiting));
     }
     let joined = join(&mut next, caller, bid, rules);
     let ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
@@ -462,27 +476,15 @@ pub fn acquire(
         return (next, admission);
     }
     note_idle(&mut next, idle, rules);
-    let verdict = verdicts.holder.filter(|_| next.lock.is_some());
-    let mut admission = blocked(Some(position), verdict, joined, idle && !rules.may_reclaim);
-    if let Admission::Blocked { mid_recovery, not_local, .. } = &mut admission {
-        *mid_recovery &= may_try;
-        *not_local &= may_try && next.lock.is_some();
-    }
-    (next, admission)
-}
-
-fn blocked(
-    position: Option<usize>,
-    holder: Option<Verdict>,
-    joined: bool,
-    not_local: bool,
-) -> Admission {
-    Admission::Blocked {
-        position,
-        mid_recovery: holder.is_some_and(|verdict| verdict.mid_recovery),
-        not_local,
+    // Only the front meets the holder; those behind it are blocked by those ahead.
+    let met = verdicts.holder.filter(|_| may_try && next.lock.is_some());
+    let waiting = Waiting {
+        position: Some(position),
+        mid_recovery: met.is_some_and(|verdict| verdict.mid_recovery),
+        not_local: met.is_some_and(Verdict::is_stale) && !rules.may_reclaim,
         joined,
-    }
+    };
+    (next, Admission::Blocked(waiting))
 }
 
 /// A detached holder asks again: its lease is renewed, the queue is untouched.
@@ -506,7 +508,7 @@ fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) 
     }
     let record = next.holder_record();
     let grant = record.and_then(|record| record.grant.as_ref());
-    Admission::Admitted {
+    Admission::Admitted(Granted {
         action: Action::AlreadyHeld,
         reclaimed_from: None,
         fence: grant.map(|grant| grant.fence),
@@ -514,7 +516,7 @@ fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) 
         since: grant
             .map(|grant| grant.since.wall)
             .or_else(|| next.lock.as_ref().map(LockFile::mtime)),
-    }
+    })
 }
 
 /// Records a holder that another program, or a lost record, left unrecorded.
@@ -663,13 +665,13 @@ fn grant(
         mtime_ns: 0,
         uid: caller.user,
     });
-    Admission::Admitted {
+    Admission::Admitted(Granted {
         action: Action::Acquired,
         reclaimed_from,
         fence: Some(fence),
         expires_at,
         since: Some(rules.now.moment.wall),
-    }
+    })
 }
 
 /// Decides a release.

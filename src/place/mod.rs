@@ -22,6 +22,8 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::text;
 
@@ -40,6 +42,8 @@ pub struct Place {
     pub main_root: Option<PathBuf>,
     /// The directory of the files that other programs share.
     pub base: PathBuf,
+    /// The name of plan directories: `.plan`, unless `PLAN_DIR_NAME` renames it.
+    pub plan_dir: OsString,
     /// The directory of the files that are only ours.
     pub ours: PathBuf,
     /// The directory of the timeline.
@@ -67,8 +71,8 @@ impl Place {
     pub fn find(cwd: &Path) -> Result<Self> {
         let plan_dir = plan_dir_name(env::var_os("PLAN_DIR_NAME").as_deref())?;
         match variable("PLAN_BASE_DIR") {
-            Some(base) => Ok(Self::detached(&resolve(&cwd.join(base)))),
-            None => Self::of_repository(discovery::find(cwd)?, cwd, &plan_dir),
+            Some(base) => Ok(Self::detached(&resolve(&cwd.join(base)), plan_dir)),
+            None => Self::of_repository(discovery::find(cwd)?, cwd, plan_dir),
         }
     }
 
@@ -79,11 +83,12 @@ impl Place {
     }
 
     /// State in `base`, with no repository.
-    fn detached(base: &Path) -> Self {
+    fn detached(base: &Path, plan_dir: OsString) -> Self {
         Self {
             common_dir: None,
             main_root: None,
             base: base.to_owned(),
+            plan_dir,
             ours: base.join("git-locks"),
             logs: base.parent().unwrap_or(base).join("logs"),
             checkout: None,
@@ -92,13 +97,22 @@ impl Place {
         }
     }
 
-    fn of_repository(found: Found, cwd: &Path, plan_dir: &OsStr) -> Result<Self> {
+    /// A digest of the checkout that the caller stands in: the same from wherever in it, and
+    /// after it has moved.
+    pub fn checkout_digest(&self) -> Option<String> {
+        let git_dir = &self.checkout.as_ref()?.git_dir;
+        let name = git_dir.strip_prefix(self.common_dir.as_ref()?).unwrap_or(git_dir);
+        let digest = Sha256::digest(name.as_os_str().as_bytes());
+        Some(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    fn of_repository(found: Found, cwd: &Path, plan_dir: OsString) -> Result<Self> {
         let layout = Layout::read(&found.common_dir)?;
         let main_root = layout.main_root(&found.common_dir);
         let ours = found.common_dir.join("git-locks");
         let (base, logs) = match &main_root {
             Some(root) if layout.state_dir == StateDir::MainRoot => {
-                let plan = root.join(plan_dir);
+                let plan = root.join(&plan_dir);
                 (plan.join("local"), plan.join("logs"))
             }
             _ => (ours.clone(), ours.join("logs")),
@@ -119,6 +133,7 @@ impl Place {
             sharing: layout.sharing(&found.common_dir)?,
             main_root,
             base,
+            plan_dir,
             ours,
             logs,
             checkout: Some(Checkout {

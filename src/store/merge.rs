@@ -20,6 +20,7 @@
 //! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
 //! same, and that is said.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,8 @@ use crate::queue::Entry;
 use crate::report::Note;
 use crate::store::document::{self, Document};
 use crate::store::guard::{Gate, Guard};
-use crate::store::{ground, lock_file, records, witness};
+use crate::store::witness::{self, Stand};
+use crate::store::{ground, lock_file, records};
 use crate::sys::clock;
 use crate::sys::file::{self, Modes, Temp};
 use crate::text;
@@ -49,6 +51,7 @@ const READ_TRIES: usize = 20;
 pub struct MergeStore<'a> {
     base: &'a Path,
     ours: &'a Path,
+    stand: Stand<'a>,
     modes: Modes,
     /// The lock file.
     pub lock_path: PathBuf,
@@ -96,10 +99,11 @@ enum Commit {
 
 impl<'a> MergeStore<'a> {
     /// The store of the repository whose state lives in `base` and `ours`.
-    pub fn new(base: &'a Path, ours: &'a Path, modes: Modes) -> Self {
+    pub fn new(base: &'a Path, ours: &'a Path, plan_dir: &'a OsStr, modes: Modes) -> Self {
         Self {
             base,
             ours,
+            stand: Stand { base, plan_dir },
             modes,
             lock_path: base.join("merge.lock"),
             queue_path: base.join("merge-queue.json"),
@@ -415,7 +419,7 @@ impl<'a> MergeStore<'a> {
         let gone = old.participants.iter().filter(|(id, _)| !next.participants.contains_key(*id));
         for (id, record) in gone {
             if record.kind != Kind::Plan {
-                witness::remove(self.base, id);
+                witness::remove(self.stand, id);
             }
         }
     }
@@ -433,7 +437,7 @@ impl<'a> MergeStore<'a> {
             next.queue.iter().map(|entry| entry.plan_id.as_str()).collect();
         for (id, record) in &old.records.participants {
             if record.kind != Kind::Plan && !queued.contains(id.as_str()) && !there(id) {
-                witness::remove(self.base, id);
+                witness::remove(self.stand, id);
             }
         }
     }
@@ -445,7 +449,7 @@ impl<'a> MergeStore<'a> {
             && (next.queue.iter().any(|entry| entry.plan_id == caller.as_str())
                 || next.lock.as_ref().and_then(|lock| lock.holder.id()) == Some(caller));
         if needs_one && world.keeps_plans() == Evidence::Alive {
-            witness::make(self.base, caller, self.modes)?;
+            witness::make(self.stand, caller, self.modes)?;
         }
         Ok(())
     }

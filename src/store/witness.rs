@@ -6,6 +6,7 @@
 //! its name only once the marker is in it, so that a crash never leaves an unmarked one. The
 //! marker tells how many of the directories above we made, so that we remove those and no more.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -18,13 +19,29 @@ const MARKER: &str = ".git-locks-witness";
 /// A marker holds a number.
 const MARKER_LIMIT: u64 = 64;
 
-/// Where the witness of `id` stands.
-fn place(base: &Path, id: &PlanId) -> PathBuf {
-    plans(base, id).join(id.as_str())
+/// Where witnesses of one repository stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Stand<'a> {
+    /// The repository's base.
+    pub base: &'a Path,
+    /// The name of plan directories: `.plan`, unless renamed.
+    pub plan_dir: &'a OsStr,
 }
 
-fn plans(base: &Path, id: &PlanId) -> PathBuf {
-    base.join("worktrees").join(id.as_str()).join(".plan/local/plans")
+impl Stand<'_> {
+    /// The worktree of `id` under the base.
+    pub fn worktree(self, id: &PlanId) -> PathBuf {
+        self.base.join("worktrees").join(id.as_str())
+    }
+
+    /// The plan directory of `id` in its worktree: where its plan moves, and its witness stands.
+    pub fn plan(self, id: &PlanId) -> PathBuf {
+        self.local(id).join("plans").join(id.as_str())
+    }
+
+    fn local(self, id: &PlanId) -> PathBuf {
+        self.worktree(id).join(self.plan_dir).join("local")
+    }
 }
 
 /// Whether the plan directory at `path` is a witness of ours: the marker and nothing else.
@@ -43,16 +60,16 @@ pub fn is_witness(path: &Path) -> std::io::Result<bool> {
 }
 
 /// Makes the witness of `id` unless a plan directory, of ours or not, is there.
-pub fn make(base: &Path, id: &PlanId, modes: Modes) -> Result<()> {
-    let witness = place(base, id);
+pub fn make(stand: Stand<'_>, id: &PlanId, modes: Modes) -> Result<()> {
+    let witness = stand.plan(id);
     if file::instance(&witness)?.is_some() {
         return Ok(());
     }
-    let plans = plans(base, id);
+    let local = stand.local(id);
+    let plans = local.join("plans");
     let made = file::make_dirs(&plans, modes)?;
-    let worktree = base.join("worktrees").join(id.as_str());
-    if ground::is_checkout(&worktree) {
-        ground::prepare(&worktree.join(".plan/local"), true, modes)?;
+    if ground::is_checkout(&stand.worktree(id)) {
+        ground::prepare(&local, true, modes)?;
     }
     let staged = tempfile::Builder::new()
         .prefix(".git-locks-")
@@ -77,11 +94,11 @@ pub fn make(base: &Path, id: &PlanId, modes: Modes) -> Result<()> {
 
 /// Removes the witness of `id`, and the empty directories above that were made for it. Best
 /// effort: what stays is never counted as evidence.
-pub fn remove(base: &Path, id: &str) {
+pub fn remove(stand: Stand<'_>, id: &str) {
     let Some(id) = PlanId::parse(id) else {
         return;
     };
-    let witness = place(base, &id);
+    let witness = stand.plan(&id);
     if !is_witness(&witness).unwrap_or(false) {
         return;
     }

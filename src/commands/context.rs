@@ -1,0 +1,162 @@
+//! What every command starts from: where it is, what the settings are, who is asking.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::cli::Who;
+use crate::config::{self, Settings};
+use crate::error::Result;
+use crate::event_log::{self, Event};
+use crate::evidence::Surroundings;
+use crate::identity::{self, Identity};
+use crate::lease::{Moment, Now};
+use crate::liveness::Terms;
+use crate::locks::merge::{Caller, Rules};
+use crate::place::{self, Place};
+use crate::report::Note;
+use crate::store::merge::MergeStore;
+use crate::sys::file::{self, Modes};
+use crate::sys::host::Host;
+use crate::sys::{clock, user};
+
+/// The longest time a recorded poll may be behind, in seconds.
+const POLL_GRAIN: f64 = 30.0;
+
+/// Where the command runs and what holds there.
+#[derive(Debug)]
+pub struct Context {
+    /// The current directory.
+    pub cwd: PathBuf,
+    /// Where state lives.
+    pub place: Place,
+    /// The settings that hold there.
+    pub settings: Settings,
+    /// Lines for standard error.
+    pub notes: Vec<Note>,
+}
+
+impl Context {
+    /// Looks around from the current directory.
+    ///
+    /// # Errors
+    /// There is no repository here, or a setting makes no sense.
+    pub fn find() -> Result<Self> {
+        let cwd = place::current_dir()?;
+        let place = Place::find(&cwd)?;
+        let settings = config::load(&place)?;
+        Ok(Self {
+            cwd,
+            place,
+            settings,
+            notes: Vec::new(),
+        })
+    }
+
+    /// Who is asking: the flag, the environment, else the checkout.
+    pub fn identity(&self, who: &Who) -> Result<Identity> {
+        match self.named(who)? {
+            Some(identity) => Ok(identity),
+            None => identity::infer(&self.place, &self.cwd),
+        }
+    }
+
+    /// Who is asking, where that can be told; queries need no identity.
+    pub fn identity_if_any(&self, who: &Who) -> Result<Option<Identity>> {
+        match self.named(who)? {
+            Some(identity) => Ok(Some(identity)),
+            None if self.place.checkout.is_none() => Ok(None),
+            None => identity::infer(&self.place, &self.cwd).map(Some),
+        }
+    }
+
+    fn named(&self, who: &Who) -> Result<Option<Identity>> {
+        let variable: Option<OsString> = env::var_os("GIT_LOCKS_PLAN_ID");
+        identity::explicit(who.plan_id.as_deref(), variable.as_deref())
+    }
+
+    /// The caller, as decisions see it.
+    pub fn caller(&self, identity: &Identity) -> Caller {
+        Caller {
+            id: identity.id.clone(),
+            explicit: identity.explicit,
+            user: user::me(),
+            checkout: self.place.checkout_digest(),
+        }
+    }
+
+    /// The modes of what we make here.
+    pub fn modes(&self) -> Modes {
+        let sharing = &self.place.sharing;
+        Modes {
+            file: sharing.file_mode,
+            dir: sharing.dir_mode,
+            group: sharing.group,
+        }
+    }
+
+    /// The merge lock's files.
+    pub fn merge_store(&self) -> MergeStore<'_> {
+        MergeStore::new(&self.place.base, &self.place.ours, &self.place.plan_dir, self.modes())
+    }
+
+    /// What evidence is looked for.
+    pub fn surroundings(&self, host: &Host) -> Surroundings<'_> {
+        Surroundings {
+            base: &self.place.base,
+            plan_dir: &self.place.plan_dir,
+            common_dir: self.place.common_dir.as_deref(),
+            presence: self.place.ours.join("presence"),
+            host: host.clone(),
+        }
+    }
+
+    /// The clock and the settings that verdicts depend on.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            now: Now {
+                moment: Moment {
+                    wall: clock::wall(),
+                    boot: clock::boot(),
+                },
+                host: Host::here(),
+            },
+            default_ttl: self.settings.ttl.as_secs_f64(),
+            ticket_ttl: self.settings.ticket_ttl.as_secs_f64(),
+        }
+    }
+
+    /// The rules that decisions follow.
+    pub fn rules(&self, terms: &Terms) -> Rules {
+        let pass_over = self.settings.pass_over.map(|span| span.as_secs_f64());
+        let shortest = pass_over.unwrap_or(f64::INFINITY).min(terms.ticket_ttl);
+        Rules {
+            now: terms.now.clone(),
+            pass_over,
+            poll_grain: (shortest / 4.0).min(POLL_GRAIN),
+            may_reclaim: file::is_local(nearest_existing(&self.place.base)),
+        }
+    }
+
+    /// Appends to the timeline. Best effort: a failure is a detail.
+    pub fn log(&mut self, event: &Event) {
+        if let Err(error) = event_log::append(&self.place.logs, self.modes(), event) {
+            self.notes.push(Note::Detail(format!("the timeline was not written: {error}")));
+        }
+    }
+
+    /// Adds a line for standard error.
+    pub fn warn(&mut self, line: impl Into<String>) {
+        self.notes.push(Note::Warning(line.into()));
+    }
+
+    /// Adds a line for standard error that `-q` silences.
+    pub fn inform(&mut self, line: impl Into<String>) {
+        self.notes.push(Note::Info(line.into()));
+    }
+}
+
+fn nearest_existing(path: &Path) -> &Path {
+    let there = path.ancestors().find(|dir| dir.symlink_metadata().is_ok());
+    there.unwrap_or(path)
+}

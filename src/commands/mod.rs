@@ -1,0 +1,60 @@
+//! One file per command family: arguments in, a report out.
+
+pub mod context;
+pub mod merge;
+pub mod rate_window;
+
+use std::path::Path;
+
+use crate::cli::{Cli, Family, Global, Merge};
+use crate::error::{Error, Result};
+use crate::report::Outcome;
+use context::Context;
+
+/// A failure, and what was known of the caller by then.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub error: Error,
+    /// The caller, where it was known.
+    pub plan_id: Option<String>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, plan_id: None }
+    }
+}
+
+/// Goes to the directories of `-C`, each relative to the one before.
+pub fn enter_directories(global: &Global) -> Result<()> {
+    for directory in &global.directory {
+        if directory != Path::new("") {
+            std::env::set_current_dir(directory).map_err(|e| {
+                Error::new(
+                    crate::error::ErrorKind::Io,
+                    format!(
+                        "cannot change to {}: {}",
+                        crate::text::path(directory),
+                        crate::error::reason(&e)
+                    ),
+                )
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever kept it from answering, with the caller where it was known.
+pub fn run(cli: &Cli, context: &mut Context) -> Result<Outcome, Failure> {
+    match &cli.family {
+        Family::Merge(Merge::Acquire(args)) => merge::acquire(args, context),
+        Family::Merge(Merge::Check(args)) => merge::check(args, context),
+        Family::Merge(Merge::Release(args)) => merge::release(args, context),
+        Family::Merge(Merge::Renew(args)) => merge::renew(args, context),
+        Family::Merge(Merge::RateWindow(verb)) => rate_window::run(verb, context),
+    }
+}
