@@ -23,9 +23,8 @@ pub(super) struct Found {
     pub(super) config: UserConfig,
 }
 
-/// The repository seen from `cwd`.
+/// The repository seen from `cwd`. (A `cwd` that is not canonical only costs a question to git.)
 pub(super) fn find(cwd: &Path) -> Result<Found> {
-    let cwd = &fs::canonicalize(cwd).map_err(|source| Error::io("find", cwd, &source))?;
     let why = match Repository::open_from_env() {
         Ok(repository) => match accept(repository, cwd) {
             Some(found) => return Ok(found),
@@ -36,11 +35,11 @@ pub(super) fn find(cwd: &Path) -> Result<Found> {
         }
         Err(error) => Why::Refused(error.class(), error.code()),
     };
-    let answer = |option| canonical(&fallback::rev_parse(cwd, option, &why)?);
+    let (common_dir, git_dir) = fallback::directories(cwd, &why)?;
     Ok(Found {
-        common_dir: answer("--git-common-dir")?,
-        git_dir: answer("--git-dir")?,
-        config: UserConfig::asking_git(cwd),
+        common_dir: canonical(&common_dir)?,
+        git_dir: canonical(&git_dir)?,
+        config: UserConfig::asking_git(),
     })
 }
 
@@ -59,7 +58,11 @@ pub(super) fn no_repository(cwd: &Path) -> Error {
 /// What `repository` says, unless git might mean another one.
 fn accept(repository: Repository, cwd: &Path) -> Option<Found> {
     let git_dir = fs::canonicalize(repository.path()).ok()?;
-    let common_dir = fs::canonicalize(repository.commondir()).ok()?;
+    let common_dir = if repository.commondir() == repository.path() {
+        git_dir.clone()
+    } else {
+        fs::canonicalize(repository.commondir()).ok()?
+    };
     // To git an empty GIT_DIR is one that names nothing, not an unset one.
     let explicit = env::var_os("GIT_DIR");
     let trusted = variable("GIT_COMMON_DIR").is_none()
@@ -176,7 +179,7 @@ pub(super) fn root_around(cwd: &Path, git_dir: &Path) -> Option<PathBuf> {
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {
-    fs::canonicalize(path).map_err(|source| Error::io("find", path, &source))
+    fs::canonicalize(path).map_err(|source| Error::io("resolve", path, &source))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use git2::{ErrorClass, ErrorCode};
 
@@ -22,29 +22,44 @@ pub(super) enum Why {
     Doubtful,
 }
 
-/// One path from `git rev-parse`, absolute; or git's refusal in its own words.
-pub(super) fn rev_parse(cwd: &Path, option: &str, why: &Why) -> Result<PathBuf> {
-    let output = git(cwd, &["rev-parse", "--path-format=absolute", option])
-        .map_err(|source| cannot_ask(cwd, &source, why))?;
-    if !output.status.success() {
-        return Err(refusal(cwd, &output));
-    }
-    one_path(output.stdout).ok_or_else(|| {
-        Error::new(
-            ErrorKind::NotARepository,
-            format!("git rev-parse {option} gave no path"),
-        )
-        .with_hint("git 2.31 or newer is needed for this repository")
-    })
+/// The common dir and the git directory by `git rev-parse`, absolute; or git's refusal in its
+/// own words.
+pub(super) fn directories(cwd: &Path, why: &Why) -> Result<(PathBuf, PathBuf)> {
+    let ask = |option| {
+        start(&["rev-parse", "--path-format=absolute", option])
+            .map_err(|source| cannot_ask(cwd, &source, why))
+    };
+    // One value per call, as a path may hold newlines; both calls at once, as each takes as long
+    // as all the rest.
+    let (common_dir, git_dir) = (ask("--git-common-dir")?, ask("--git-dir")?);
+    let hear = |child: Child| {
+        let output = child
+            .wait_with_output()
+            .map_err(|source| cannot_ask(cwd, &source, why))?;
+        if !output.status.success() {
+            return Err(refusal(cwd, &output));
+        }
+        one_path(output.stdout).ok_or_else(|| {
+            Error::new(ErrorKind::NotARepository, "git rev-parse gave no path")
+                .with_hint("git 2.31 or newer is needed for this repository")
+        })
+    };
+    let (common_dir, git_dir) = (hear(common_dir), hear(git_dir));
+    Ok((common_dir?, git_dir?))
 }
 
-/// Runs git in `cwd` with the caller's own environment.
-pub(super) fn git(cwd: &Path, arguments: &[&str]) -> io::Result<Output> {
+/// What git says to `arguments` in the current directory, with the caller's own environment.
+pub(super) fn git(arguments: &[&str]) -> io::Result<Output> {
+    start(arguments)?.wait_with_output()
+}
+
+fn start(arguments: &[&str]) -> io::Result<Child> {
     Command::new("git")
         .args(arguments)
-        .current_dir(cwd)
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
 }
 
 /// The path that `output` is, but for the newline that git adds.
@@ -75,7 +90,7 @@ fn refusal(cwd: &Path, output: &Output) -> Error {
     }
     match discovery::nearest_entry(cwd) {
         Some(entry) => error.with_hint(format!(
-            "see {}, which git does not accept",
+            "git itself refuses to work here; the nearest .git is {}",
             text::path(&entry)
         )),
         None => error.with_hint("run it inside a repository, or name one with -C DIR"),
@@ -118,6 +133,11 @@ fn cannot_ask(cwd: &Path, source: &io::Error, why: &Why) -> Error {
         ),
     };
     let entry = discovery::nearest_entry(cwd);
+    let nothing = matches!(why, Why::Refused(_, ErrorCode::NotFound)) && entry.is_none();
+    let missing = source.kind() == io::ErrorKind::NotFound;
+    if nothing && missing && env::var_os("GIT_DIR").is_none() {
+        return discovery::no_repository(cwd);
+    }
     let here = text::path(entry.as_deref().unwrap_or(cwd));
     let message = match why {
         Why::Refused(class, code) => format!(

@@ -154,7 +154,7 @@ pub fn current_dir() -> Result<PathBuf> {
             Error::new(ErrorKind::Io, "the current directory no longer exists")
                 .with_hint("go to a directory that exists, or name one with -C DIR")
         }
-        _ => Error::io("find", Path::new("."), &source),
+        _ => Error::io("resolve", Path::new("."), &source),
     })
 }
 

@@ -27,8 +27,8 @@ enum Source {
     /// An open repository, whose configuration libgit2 has read already. It is kept because its
     /// configuration refers to it.
     Repository(Repository),
-    /// git, asked once from this directory, in what only git can open.
-    Git(PathBuf, OnceCell<Vec<Entry>>),
+    /// git, asked once, in what only git can open.
+    Git(OnceCell<Vec<Entry>>),
     /// Only what belongs to the user and the machine.
     Files,
 }
@@ -45,8 +45,8 @@ impl UserConfig {
         Self::new(Source::Repository(repository))
     }
 
-    pub(super) fn asking_git(cwd: &Path) -> Self {
-        Self::new(Source::Git(cwd.to_owned(), OnceCell::new()))
+    pub(super) fn asking_git() -> Self {
+        Self::new(Source::Git(OnceCell::new()))
     }
 
     pub(super) fn without_repository() -> Self {
@@ -58,7 +58,7 @@ impl UserConfig {
         let key = normal(key);
         last(self.exported.get_or_init(exported), &key).or_else(|| match &self.source {
             Source::Repository(repository) => from_repository(repository, &key),
-            Source::Git(cwd, entries) => last(entries.get_or_init(|| listed(cwd)), &key),
+            Source::Git(entries) => last(entries.get_or_init(listed), &key),
             Source::Files => user_files().iter().find_map(|path| from_file(path, &key)),
         })
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for UserConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.source {
             Source::Repository(_) => "UserConfig(repository)",
-            Source::Git(..) => "UserConfig(git)",
+            Source::Git(_) => "UserConfig(git)",
             Source::Files => "UserConfig(files)",
         })
     }
@@ -126,9 +126,9 @@ fn user_files() -> Vec<PathBuf> {
     files
 }
 
-/// Everything that git says from `cwd`.
-fn listed(cwd: &Path) -> Vec<Entry> {
-    match fallback::git(cwd, &["config", "--null", "--list"]) {
+/// Everything that git says from the current directory.
+fn listed() -> Vec<Entry> {
+    match fallback::git(&["config", "--null", "--list"]) {
         Ok(output) if output.status.success() => parse_list(&output.stdout),
         _ => Vec::new(),
     }
