@@ -155,23 +155,24 @@ fn of_checkout(worktrees: &Path, checkout: &Checkout) -> PlanId {
         return PlanId(MAIN_CHECKOUT.to_owned());
     };
     // The caller may stand in the admin directory of one of the plans' worktrees.
-    let plans = worktree_of(&checkout.git_dir)
+    let of_plan = worktree_of(&checkout.git_dir)
         .and_then(|root| child_of(worktrees, &root))
-        .filter(|name| !is_anothers(&worktrees.join(name), &checkout.git_dir));
-    match plans {
-        Some(name) => from_name(&name),
-        None if is_anothers(&worktrees.join(admin_name), &checkout.git_dir) => told_apart(
-            admin_name.as_bytes(),
-            checkout.git_dir.as_os_str().as_bytes(),
-        ),
-        None => from_name(admin_name),
+        .filter(|name| is_at(&worktrees.join(name), &checkout.git_dir));
+    if let Some(name) = of_plan {
+        return from_name(&name);
     }
+    // A plan's worktree may have this name: git's names and directories' names are two things.
+    let namesake = worktrees.join(admin_name);
+    if fs::symlink_metadata(&namesake).is_ok() && !is_at(&namesake, &checkout.git_dir) {
+        let distinct = checkout.git_dir.as_os_str().as_bytes();
+        return told_apart(admin_name.as_bytes(), distinct);
+    }
+    from_name(admin_name)
 }
 
-/// Whether something exists at `root` that is not the checkout of `git_dir`.
-fn is_anothers(root: &Path, git_dir: &Path) -> bool {
-    fs::symlink_metadata(root).is_ok()
-        && git_dir_behind(&root.join(".git")).is_none_or(|found| found != git_dir)
+/// Whether the checkout at `root` is that of `git_dir`.
+fn is_at(root: &Path, git_dir: &Path) -> bool {
+    git_dir_behind(&root.join(".git")).is_some_and(|found| found == git_dir)
 }
 
 /// The child of `dir` that `path` is, or lies in.
