@@ -97,7 +97,7 @@ pub fn boolean(text: &str) -> Option<bool> {
 }
 
 /// A format by its name.
-fn format(text: &str) -> Option<Format> {
+pub fn format(text: &str) -> Option<Format> {
     match text.trim().to_ascii_lowercase().as_str() {
         "toon" => Some(Format::Toon),
         "json" => Some(Format::Json),

@@ -35,14 +35,22 @@ pub fn append(logs: &Path, modes: Modes, event: &Event) -> Result<()> {
     let now = Utc::now();
     let day = now.with_timezone(&Local).format("%Y-%m-%d");
     let entry = entry(event, &now.to_rfc3339_opts(SecondsFormat::Secs, true));
-    file::append(&logs.join(format!("lock-{day}.log")), entry.as_bytes(), modes)
+    file::append(
+        &logs.join(format!("lock-{day}.log")),
+        entry.as_bytes(),
+        modes,
+    )
 }
 
 /// The entry of `event` at `time`.
 fn entry(event: &Event, time: &str) -> String {
     let message = format!("[LOCK] ({}) {}", event.name, text::log_line(&event.id));
     let digest = Sha256::digest(message.as_bytes());
-    let hash: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = digest
+        .iter()
+        .take(3)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let mut entry = format!("[{time}] [INFO] [{hash}] {message}\n");
     for (key, value) in &event.fields {
         if !value.is_empty() {

@@ -90,7 +90,8 @@ impl World for Surroundings<'_> {
             Relation::SameMachine => return Evidence::Absent,
             Relation::Elsewhere => return Evidence::Unobservable,
         }
-        if Path::new(name).components().count() != 1 || name.contains('/') || name.starts_with('.') {
+        if Path::new(name).components().count() != 1 || name.contains('/') || name.starts_with('.')
+        {
             return Evidence::Absent;
         }
         match file::is_locked(&self.presence.join(name)) {
@@ -212,7 +213,10 @@ fn genuine(admin: &Path) -> Evidence {
         Ok(content) => content,
         Err(evidence) => return evidence,
     };
-    if locked.as_deref().is_some_and(|why| why.trim_ascii() == b"initializing") {
+    if locked
+        .as_deref()
+        .is_some_and(|why| why.trim_ascii() == b"initializing")
+    {
         return Evidence::Unobservable;
     }
     for part in ["HEAD", "commondir"] {
@@ -252,7 +256,9 @@ fn directory_of(admin: &Path) -> Result<Option<PathBuf>, Evidence> {
     match link.file_name() {
         Some(name) if name == ".git" && line.ends_with(b"/.git") => {
             // A relative path is relative to the admin directory, and may climb out of it.
-            Ok(link.parent().map(|dir| std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())))
+            Ok(link
+                .parent()
+                .map(|dir| std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())))
         }
         _ => Ok(None),
     }
@@ -278,7 +284,10 @@ fn points_back(link: &Path, admin: &Path) -> Result<bool, Evidence> {
     };
     let target = target.trim_ascii_start();
     let target = target.strip_suffix(b"\n").unwrap_or(target);
-    let target = link.parent().unwrap_or(link).join(OsStr::from_bytes(target));
+    let target = link
+        .parent()
+        .unwrap_or(link)
+        .join(OsStr::from_bytes(target));
     let resolve = |path: &Path| match std::fs::canonicalize(path) {
         Ok(resolved) => Ok(Some(resolved)),
         Err(error) => match absent_if_missing(&error, path) {

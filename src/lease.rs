@@ -107,14 +107,20 @@ mod tests {
 
     fn now(wall: f64, boot: f64, host: Host) -> Now {
         Now {
-            moment: Moment { wall, boot: Some(boot) },
+            moment: Moment {
+                wall,
+                boot: Some(boot),
+            },
             host,
         }
     }
 
     fn lease() -> Lease {
         Lease {
-            from: Moment { wall: 10_000.0, boot: Some(500.0) },
+            from: Moment {
+                wall: 10_000.0,
+                boot: Some(500.0),
+            },
             seconds: 60.0,
         }
     }
@@ -123,37 +129,70 @@ mod tests {
     fn a_stepped_wall_clock_changes_nothing_on_the_same_boot() {
         let here = host("b", "m");
         for wall in [0.0, 10_030.0, 9e9] {
-            assert_eq!(lease().standing(&here, &now(wall, 559.9, here.clone())), Standing::Running);
-            assert_eq!(lease().standing(&here, &now(wall, 560.0, here.clone())), Standing::Expired);
+            assert_eq!(
+                lease().standing(&here, &now(wall, 559.9, here.clone())),
+                Standing::Running
+            );
+            assert_eq!(
+                lease().standing(&here, &now(wall, 560.0, here.clone())),
+                Standing::Expired
+            );
         }
     }
 
     #[test]
     fn another_time_namespace_of_the_same_boot_goes_by_the_wall() {
-        let record = Host { time_ns: Some(1), ..host("b", "m") };
-        let here = Host { time_ns: Some(2), ..host("b", "m") };
-        assert_eq!(lease().standing(&record, &now(10_030.0, 9e6, here.clone())), Standing::Running);
-        assert_eq!(lease().standing(&record, &now(10_061.0, 1.0, here)), Standing::Expired);
+        let record = Host {
+            time_ns: Some(1),
+            ..host("b", "m")
+        };
+        let here = Host {
+            time_ns: Some(2),
+            ..host("b", "m")
+        };
+        assert_eq!(
+            lease().standing(&record, &now(10_030.0, 9e6, here.clone())),
+            Standing::Running
+        );
+        assert_eq!(
+            lease().standing(&record, &now(10_061.0, 1.0, here)),
+            Standing::Expired
+        );
     }
 
     #[test]
     fn after_a_reboot_the_wall_counts() {
         let (record, here) = (host("b", "m"), host("c", "m"));
-        assert_eq!(lease().standing(&record, &now(10_030.0, 5.0, here.clone())), Standing::Running);
-        assert_eq!(lease().standing(&record, &now(10_061.0, 5.0, here)), Standing::Expired);
+        assert_eq!(
+            lease().standing(&record, &now(10_030.0, 5.0, here.clone())),
+            Standing::Running
+        );
+        assert_eq!(
+            lease().standing(&record, &now(10_061.0, 5.0, here)),
+            Standing::Expired
+        );
     }
 
     #[test]
     fn a_boot_older_than_the_record_proves_no_end() {
         let (record, here) = (host("b", "m"), host("c", "m"));
-        assert_eq!(lease().standing(&record, &now(10_061.0, 9000.0, here)), Standing::Unknown);
+        assert_eq!(
+            lease().standing(&record, &now(10_061.0, 9000.0, here)),
+            Standing::Unknown
+        );
     }
 
     #[test]
     fn another_machine_is_believed_while_it_runs_and_never_proven_ended() {
         let (record, here) = (host("b", "m"), host("c", "n"));
-        assert_eq!(lease().standing(&record, &now(10_030.0, 5.0, here.clone())), Standing::Running);
-        assert_eq!(lease().standing(&record, &now(99_999.0, 5.0, here)), Standing::Unknown);
+        assert_eq!(
+            lease().standing(&record, &now(10_030.0, 5.0, here.clone())),
+            Standing::Running
+        );
+        assert_eq!(
+            lease().standing(&record, &now(99_999.0, 5.0, here)),
+            Standing::Unknown
+        );
     }
 
     proptest! {

@@ -25,7 +25,9 @@
 //! | [`error`], [`exit`], [`text`] | failures, exit codes, text fit to be shown |
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-compile_error!("git-locks builds on Linux and macOS only: its locks need flock, hard links and O_EXCL as Unix has them");
+compile_error!(
+    "git-locks builds on Linux and macOS only: its locks need flock, hard links and O_EXCL as Unix has them"
+);
 
 pub mod cli;
 pub mod commands;

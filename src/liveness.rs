@@ -196,10 +196,12 @@ fn judge_attached(record: &Participant, terms: &Terms, world: &dyn World) -> Ver
         },
         Evidence::Absent => Verdict::STALE,
         // The lease bounds the doubt.
-        Evidence::Unobservable => match lease_of(record, terms).standing(&record.host, &terms.now) {
-            Standing::Expired => Verdict::STALE,
-            Standing::Running | Standing::Unknown => Verdict::UNKNOWN,
-        },
+        Evidence::Unobservable => {
+            match lease_of(record, terms).standing(&record.host, &terms.now) {
+                Standing::Expired => Verdict::STALE,
+                Standing::Running | Standing::Unknown => Verdict::UNKNOWN,
+            }
+        }
     }
 }
 
@@ -221,13 +223,21 @@ fn judge_standing(standing: Standing) -> Verdict {
 
 fn lease_of(record: &Participant, terms: &Terms) -> Lease {
     record.lease.unwrap_or(Lease {
-        from: record.grant.as_ref().map_or(record.ticket, |grant| grant.since),
+        from: record
+            .grant
+            .as_ref()
+            .map_or(record.ticket, |grant| grant.since),
         seconds: terms.default_ttl,
     })
 }
 
 /// A participant of which we have no record: another program's, or one whose record was lost.
-fn judge_unrecorded(id: &PlanId, subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict {
+fn judge_unrecorded(
+    id: &PlanId,
+    subject: &Subject<'_>,
+    terms: &Terms,
+    world: &dyn World,
+) -> Verdict {
     let since_made = Lease {
         from: Moment {
             wall: subject.seen_at,
@@ -237,7 +247,9 @@ fn judge_unrecorded(id: &PlanId, subject: &Subject<'_>, terms: &Terms, world: &d
     };
     // Recorded here or not, a file's time is wall time of this file system.
     let standing = since_made.standing(&terms.now.host, &terms.now);
-    let lost = subject.records_lost_at.is_some_and(|at| subject.seen_at <= at);
+    let lost = subject
+        .records_lost_at
+        .is_some_and(|at| subject.seen_at <= at);
     if lost && subject.role == Role::Holder && standing == Standing::Running {
         return Verdict::UNKNOWN;
     }

@@ -86,7 +86,8 @@ const SAME_INSTANT_NS: u64 = 2_000_000_000;
 impl Grant {
     /// Whether this grant is the one that the lock file modified at `mtime_ns` stands for.
     pub fn made_lock_of(&self, mtime_ns: i64) -> bool {
-        self.made.is_some_and(|made| made.abs_diff(mtime_ns) < SAME_INSTANT_NS)
+        self.made
+            .is_some_and(|made| made.abs_diff(mtime_ns) < SAME_INSTANT_NS)
     }
 }
 

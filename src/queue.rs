@@ -36,9 +36,15 @@ pub fn contains(queue: &[Entry], id: &PlanId) -> bool {
 ///
 /// The holder's entry stays in the queue until it releases, so it is nobody's obstacle twice.
 pub fn ahead<'a>(queue: &'a [Entry], id: &PlanId, holder: Option<&str>) -> Option<Vec<&'a Entry>> {
-    let place = queue.iter().position(|entry| entry.plan_id == id.as_str())?;
+    let place = queue
+        .iter()
+        .position(|entry| entry.plan_id == id.as_str())?;
     let ahead = queue.iter().take(place);
-    Some(ahead.filter(|entry| Some(entry.plan_id.as_str()) != holder).collect())
+    Some(
+        ahead
+            .filter(|entry| Some(entry.plan_id.as_str()) != holder)
+            .collect(),
+    )
 }
 
 /// Removes every entry of `id`. Returns whether there was one.
@@ -69,14 +75,23 @@ mod tests {
     fn position_decides_whatever_ts_says() {
         let mut queue = queue(&["a", "b"]);
         queue[0].ts = 9e9;
-        assert_eq!(names(&ahead(&queue, &id("b"), None).expect("queued")), ["a"]);
-        assert_eq!(names(&ahead(&queue, &id("a"), None).expect("queued")), [""; 0]);
+        assert_eq!(
+            names(&ahead(&queue, &id("b"), None).expect("queued")),
+            ["a"]
+        );
+        assert_eq!(
+            names(&ahead(&queue, &id("a"), None).expect("queued")),
+            [""; 0]
+        );
     }
 
     #[test]
     fn the_holder_is_not_ahead_of_anyone() {
         let queue = queue(&["h", "a", "b"]);
-        assert_eq!(names(&ahead(&queue, &id("b"), Some("h")).expect("queued")), ["a"]);
+        assert_eq!(
+            names(&ahead(&queue, &id("b"), Some("h")).expect("queued")),
+            ["a"]
+        );
         assert!(ahead(&queue, &id("c"), Some("h")).is_none());
     }
 

@@ -50,7 +50,10 @@ pub fn set(ours: &Path, id: &PlanId, title: Option<Title>, now: f64, modes: Mode
 }
 
 fn clear(path: &Path, old: &Document, modes: Modes) -> Result<()> {
-    let others: Vec<_> = old.entries().filter(|(owner, _)| *owner != MERGE_OWNER).collect();
+    let others: Vec<_> = old
+        .entries()
+        .filter(|(owner, _)| *owner != MERGE_OWNER)
+        .collect();
     if others.is_empty() {
         return file::remove(path);
     }

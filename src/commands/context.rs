@@ -97,7 +97,12 @@ impl Context {
 
     /// The merge lock's files.
     pub fn merge_store(&self) -> MergeStore<'_> {
-        MergeStore::new(&self.place.base, &self.place.ours, &self.place.plan_dir, self.modes())
+        MergeStore::new(
+            &self.place.base,
+            &self.place.ours,
+            &self.place.plan_dir,
+            self.modes(),
+        )
     }
 
     /// What evidence is looked for.
@@ -141,7 +146,9 @@ impl Context {
     /// Appends to the timeline. Best effort: a failure is a detail.
     pub fn log(&mut self, event: &Event) {
         if let Err(error) = event_log::append(&self.place.logs, self.modes(), event) {
-            self.notes.push(Note::Detail(format!("the timeline was not written: {error}")));
+            self.notes.push(Note::Detail(format!(
+                "the timeline was not written: {error}"
+            )));
         }
     }
 

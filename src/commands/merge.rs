@@ -8,6 +8,7 @@ use crate::commands::context::Context;
 use crate::config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::Event;
+use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
 use crate::liveness::{Evidence, Role, Subject, Terms, World, judge};
 use crate::locks::merge::{
@@ -18,7 +19,6 @@ use crate::report::{
     self, Action, MergeAdmitted, MergeBlocked, MergeEvicted, MergeFree, MergeHeld, MergeRefused,
     MergeReleased, MergeRenewed, Outcome, Refusal, Report, Staleness, Status,
 };
-use crate::exit::Exit;
 use crate::store::merge::{Committed, Purpose};
 use crate::sys::process::{self, ProcessId, Sight};
 use crate::text;
@@ -54,10 +54,13 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -
         |state, verdicts| merge::acquire(state, &caller, &bid, verdicts, &rules),
     )?;
     let lock_path = store.lock_path.clone();
-    let unvouched = bid.kind == Kind::Plan && !vouched_for(&identity.id, &terms, &world, &committed.state);
+    let unvouched =
+        bid.kind == Kind::Plan && !vouched_for(&identity.id, &terms, &world, &committed.state);
     context.notes.extend(committed.notes.iter().cloned());
     if args.timeout.is_some_and(|seconds| seconds > 0.0) {
-        context.inform("--timeout drives nothing: acquire answers at once; ask again to keep the place");
+        context.inform(
+            "--timeout drives nothing: acquire answers at once; ask again to keep the place",
+        );
     }
     match &committed.outcome {
         Admission::Admitted(granted) => {
@@ -69,11 +72,23 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -
                 ));
             }
             let waiting_count = committed.state.queue.len();
-            Ok(admitted(granted.clone(), waiting_count, identity, args, &lock_path, context))
+            Ok(admitted(
+                granted.clone(),
+                waiting_count,
+                identity,
+                args,
+                &lock_path,
+                context,
+            ))
         }
-        Admission::Blocked(waiting) => {
-            Ok(blocked(waiting, &committed.state, identity, args, &lock_path, context))
-        }
+        Admission::Blocked(waiting) => Ok(blocked(
+            waiting,
+            &committed.state,
+            identity,
+            args,
+            &lock_path,
+            context,
+        )),
     }
 }
 
@@ -89,8 +104,17 @@ fn vouched_for(id: &PlanId, terms: &Terms, world: &dyn World, state: &MergeState
 }
 
 /// What the caller brings along: of which kind it is, and for how long.
-fn bid(args: &cli::Acquire, identity: &Identity, context: &Context, world: &dyn World) -> Result<Bid> {
-    let ttl = args.ttl.as_deref().map(|given| lease_length(given, "--ttl")).transpose()?;
+fn bid(
+    args: &cli::Acquire,
+    identity: &Identity,
+    context: &Context,
+    world: &dyn World,
+) -> Result<Bid> {
+    let ttl = args
+        .ttl
+        .as_deref()
+        .map(|given| lease_length(given, "--ttl"))
+        .transpose()?;
     let process = args.while_pid.map(running).transpose()?;
     let insists = ttl.is_some() || process.is_some();
     let kind = if process.is_some() {
@@ -137,7 +161,11 @@ fn running(pid: i32) -> Result<ProcessId> {
 
 /// Where the caller works, for people.
 fn workplace(context: &Context) -> String {
-    let root = context.place.checkout.as_ref().and_then(|checkout| checkout.work_dir.as_deref());
+    let root = context
+        .place
+        .checkout
+        .as_ref()
+        .and_then(|checkout| checkout.work_dir.as_deref());
     shown(root.unwrap_or(&context.cwd))
 }
 
@@ -153,7 +181,13 @@ fn admitted(
     lock_path: &Path,
     context: &mut Context,
 ) -> Outcome {
-    let Granted { action, reclaimed_from, fence, expires_at, since } = granted;
+    let Granted {
+        action,
+        reclaimed_from,
+        fence,
+        expires_at,
+        since,
+    } = granted;
     let id = identity.id.as_str().to_owned();
     let held_before = action == Action::AlreadyHeld;
     let waiting_count = if held_before { 0 } else { waiting_count };
@@ -163,7 +197,11 @@ fn admitted(
             context.inform(format!("{id} has held the lock for {age} already"));
         }
     } else {
-        let name = if reclaimed_from.is_some() { "merge:reclaimed" } else { "merge:acquired" };
+        let name = if reclaimed_from.is_some() {
+            "merge:reclaimed"
+        } else {
+            "merge:acquired"
+        };
         context.log(&Event {
             name,
             id: id.clone(),
@@ -173,7 +211,12 @@ fn admitted(
                 ("waiting_count", waiting_count.to_string()),
             ],
         });
-        set_title(context, &identity.id, Some(Title::LockOwned), args.no_title_token);
+        set_title(
+            context,
+            &identity.id,
+            Some(Title::LockOwned),
+            args.no_title_token,
+        );
     }
     Outcome::new(
         Report::MergeAdmitted(MergeAdmitted {
@@ -201,7 +244,12 @@ fn blocked(
     lock_path: &Path,
     context: &mut Context,
 ) -> Outcome {
-    let Waiting { position, mid_recovery, not_local, joined } = *waiting;
+    let Waiting {
+        position,
+        mid_recovery,
+        not_local,
+        joined,
+    } = *waiting;
     let id = identity.id.as_str().to_owned();
     let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
     if not_local {
@@ -221,11 +269,23 @@ fn blocked(
             ("holder", holder.clone().unwrap_or_default()),
             ("waiter", id.clone()),
             ("waiting_count", state.queue.len().to_string()),
-            ("stale_holder_live_worktree", if mid_recovery { "true".to_owned() } else { String::new() }),
+            (
+                "stale_holder_live_worktree",
+                if mid_recovery {
+                    "true".to_owned()
+                } else {
+                    String::new()
+                },
+            ),
         ],
     });
     if joined {
-        set_title(context, &identity.id, Some(Title::LockWaiting), args.no_title_token);
+        set_title(
+            context,
+            &identity.id,
+            Some(Title::LockWaiting),
+            args.no_title_token,
+        );
     }
     if holder.as_deref() == Some(id.as_str()) && !identity.explicit {
         context.inform(format!(
@@ -277,8 +337,14 @@ fn about_holder(state: &MergeState, context: &Context) -> About {
 /// Where a plan of another program works: its worktree, else its plan directory.
 fn plan_place(id: &PlanId, context: &Context) -> Option<String> {
     let base = &context.place.base;
-    let places = [base.join("worktrees").join(id.as_str()), base.join("plans").join(id.as_str())];
-    places.iter().find(|place| place.symlink_metadata().is_ok()).map(|place| shown(place))
+    let places = [
+        base.join("worktrees").join(id.as_str()),
+        base.join("plans").join(id.as_str()),
+    ];
+    places
+        .iter()
+        .find(|place| place.symlink_metadata().is_ok())
+        .map(|place| shown(place))
 }
 
 fn set_title(context: &mut Context, id: &PlanId, title: Option<Title>, suppressed: bool) {
@@ -287,18 +353,26 @@ fn set_title(context: &mut Context, id: &PlanId, title: Option<Title>, suppresse
     }
     let now = crate::sys::clock::wall();
     if let Err(error) = titles::set(&context.place.ours, id, title, now, context.modes()) {
-        context.notes.push(report::Note::Detail(format!("the title was not written: {error}")));
+        context.notes.push(report::Note::Detail(format!(
+            "the title was not written: {error}"
+        )));
     }
 }
 
 /// `merge check`.
 pub fn check(args: &cli::Check, context: &mut Context) -> Result<Outcome, Failure> {
     let identity = context.identity_if_any(&args.who)?;
-    let plan_id = identity.as_ref().map(|identity| identity.id.as_str().to_owned());
+    let plan_id = identity
+        .as_ref()
+        .map(|identity| identity.id.as_str().to_owned());
     check_as(args, identity.as_ref(), context).map_err(|error| Failure { error, plan_id })
 }
 
-fn check_as(args: &cli::Check, identity: Option<&Identity>, context: &mut Context) -> Result<Outcome> {
+fn check_as(
+    args: &cli::Check,
+    identity: Option<&Identity>,
+    context: &mut Context,
+) -> Result<Outcome> {
     let terms = context.terms();
     let world = context.surroundings(&terms.now.host);
     let store = context.merge_store();
@@ -308,15 +382,31 @@ fn check_as(args: &cli::Check, identity: Option<&Identity>, context: &mut Contex
     let plan_id = identity.map(|identity| identity.id.as_str().to_owned());
     let lock_path = shown(&store.lock_path);
     let Some(lock) = &state.lock else {
-        let exit = if args.fence.is_some() { Exit::REFUSED } else { Exit::SUCCESS };
-        let free = MergeFree { status: Status::Free, plan_id, lock_path };
+        let exit = if args.fence.is_some() {
+            Exit::REFUSED
+        } else {
+            Exit::SUCCESS
+        };
+        let free = MergeFree {
+            status: Status::Free,
+            plan_id,
+            lock_path,
+        };
         return Ok(Outcome::new(Report::MergeFree(free), exit));
     };
     let mine = identity.is_some_and(|identity| merge::is_holder(&state, &context.caller(identity)));
     let about = about_holder(&state, context);
-    let verdict = verdicts.holder.or_else(|| state.judge_holder(&terms, &world));
-    let lost = args.fence.is_some_and(|fence| !(mine && about.fence == Some(fence)));
-    let exit = if lost || (args.exit_code && !mine) { Exit::REFUSED } else { Exit::SUCCESS };
+    let verdict = verdicts
+        .holder
+        .or_else(|| state.judge_holder(&terms, &world));
+    let lost = args
+        .fence
+        .is_some_and(|fence| !(mine && about.fence == Some(fence)));
+    let exit = if lost || (args.exit_code && !mine) {
+        Exit::REFUSED
+    } else {
+        Exit::SUCCESS
+    };
     let held = MergeHeld {
         status: Status::Held,
         plan_id,
@@ -357,9 +447,14 @@ fn decide<T>(
     let world = context.surroundings(&terms.now.host);
     let patience = context.settings.guard_timeout;
     let store = context.merge_store();
-    let committed = store.transact(&identity.id, purpose, patience, &terms, &world, |state, verdicts| {
-        decision(state, &caller, verdicts, &rules)
-    })?;
+    let committed = store.transact(
+        &identity.id,
+        purpose,
+        patience,
+        &terms,
+        &world,
+        |state, verdicts| decision(state, &caller, verdicts, &rules),
+    )?;
     context.notes.extend(committed.notes.iter().cloned());
     Ok(committed)
 }
@@ -424,7 +519,13 @@ fn release_hint(holder: &str) -> String {
     }
 }
 
-fn log_released(context: &mut Context, id: &str, lock_path: &str, from: Option<&str>, waiting_count: usize) {
+fn log_released(
+    context: &mut Context,
+    id: &str,
+    lock_path: &str,
+    from: Option<&str>,
+    waiting_count: usize,
+) {
     context.log(&Event {
         name: "merge:released",
         id: id.to_owned(),
@@ -495,19 +596,32 @@ pub fn renew(args: &cli::Renew, context: &mut Context) -> Result<Outcome, Failur
 }
 
 fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Result<Outcome> {
-    let ttl = args.ttl.as_deref().map(|given| lease_length(given, "--ttl")).transpose()?;
-    let keeps_plans = context.surroundings(&crate::sys::host::Host::default()).keeps_plans();
+    let ttl = args
+        .ttl
+        .as_deref()
+        .map(|given| lease_length(given, "--ttl"))
+        .transpose()?;
+    let keeps_plans = context
+        .surroundings(&crate::sys::host::Host::default())
+        .keeps_plans();
     let bid = Bid {
-        kind: if identity.explicit && keeps_plans != Evidence::Absent { Kind::Plan } else { Kind::Leased },
+        kind: if identity.explicit && keeps_plans != Evidence::Absent {
+            Kind::Plan
+        } else {
+            Kind::Leased
+        },
         insists: ttl.is_some(),
         ttl: ttl.unwrap_or(context.settings.ttl.as_secs_f64()),
         process: None,
         workplace: Some(workplace(context)),
         reason: None,
     };
-    let committed = decide(context, identity, Purpose::Ordinary, |state, caller, verdicts, rules| {
-        merge::renew(state, caller, &bid, verdicts, rules)
-    })?;
+    let committed = decide(
+        context,
+        identity,
+        Purpose::Ordinary,
+        |state, caller, verdicts, rules| merge::renew(state, caller, &bid, verdicts, rules),
+    )?;
     let plan_id = identity.id.as_str().to_owned();
     let lock_path = lock_path(context);
     let (action, expires_at) = match committed.outcome {
@@ -528,7 +642,10 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Re
             return Ok(Outcome::new(Report::MergeRefused(refused), Exit::REFUSED));
         }
     };
-    let grant = committed.state.holder_record().and_then(|record| record.grant.as_ref());
+    let grant = committed
+        .state
+        .holder_record()
+        .and_then(|record| record.grant.as_ref());
     let renewed = MergeRenewed {
         status: Status::Success,
         plan_id,

@@ -22,7 +22,10 @@ pub struct Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { error, plan_id: None }
+        Self {
+            error,
+            plan_id: None,
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use crate::identity::{Identity, PlanId};
 use crate::liveness::{Evidence, Role, Subject, Terms, World, judge};
 use crate::locks::rate_window::{self, ATTEMPT_CAP, Claim, Window};
 use crate::report::{
-    Action, Outcome, Report, Status, WindowBlocked, WindowClaimed, WindowExhausted,
-    WindowReleased, WindowState,
+    Action, Outcome, Report, Status, WindowBlocked, WindowClaimed, WindowExhausted, WindowReleased,
+    WindowState,
 };
 use crate::store::document::{self, Document};
 use crate::text;
@@ -31,7 +31,9 @@ pub fn run(verb: &RateWindow, context: &mut Context) -> Result<Outcome, Failure>
         RateWindow::Check(_) => context.identity_if_any(&args.who)?,
         _ => Some(context.identity(&args.who)?),
     };
-    let plan_id = named.as_ref().map(|identity| identity.id.as_str().to_owned());
+    let plan_id = named
+        .as_ref()
+        .map(|identity| identity.id.as_str().to_owned());
     let done = match (verb, &named) {
         (RateWindow::Claim(claim), Some(caller)) => self::claim(claim, caller, context),
         (RateWindow::Release(window), Some(caller)) => release(window, caller, context),
@@ -43,19 +45,31 @@ pub fn run(verb: &RateWindow, context: &mut Context) -> Result<Outcome, Failure>
 fn bot_kind(args: &Args) -> Result<&str> {
     let kind = args.bot_kind.as_str();
     if kind.is_empty() || kind.len() > 200 {
-        return Err(Error::usage("--bot-kind must be a name of at most 200 bytes"));
+        return Err(Error::usage(
+            "--bot-kind must be a name of at most 200 bytes",
+        ));
     }
     Ok(kind)
 }
 
 /// The window of `bot`, as the document has it: what is wrong-shaped counts as not there.
 fn read(document: &Document, bot: &str) -> (Window, Map<String, Value>) {
-    let windows = document.get(KEY).and_then(document::object).unwrap_or_default();
-    let raw = windows.iter().find(|(name, _)| name == bot).map(|(_, raw)| raw.as_str());
-    let fields: Map<String, Value> =
-        raw.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    let windows = document
+        .get(KEY)
+        .and_then(document::object)
+        .unwrap_or_default();
+    let raw = windows
+        .iter()
+        .find(|(name, _)| name == bot)
+        .map(|(_, raw)| raw.as_str());
+    let fields: Map<String, Value> = raw
+        .and_then(|raw| serde_json::from_str(raw).ok())
+        .unwrap_or_default();
     let window = Window {
-        holder: fields.get("holder").and_then(Value::as_str).map(str::to_owned),
+        holder: fields
+            .get("holder")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
         pr_number: fields.get("pr_number").and_then(Value::as_i64),
         expires_at: fields.get("expires_at").and_then(Value::as_f64),
         attempts: fields.get("attempts").and_then(Value::as_u64).unwrap_or(0),
@@ -70,7 +84,11 @@ fn write(document: &mut Document, bot: &str, window: &Window, mut fields: Map<St
     fields.insert("expires_at".to_owned(), window.expires_at.into());
     fields.insert("attempts".to_owned(), window.attempts.into());
     let mut windows = Document::default();
-    for (name, raw) in document.get(KEY).and_then(document::object).unwrap_or_default() {
+    for (name, raw) in document
+        .get(KEY)
+        .and_then(document::object)
+        .unwrap_or_default()
+    {
         windows.set(&name, raw);
     }
     windows.set(bot, Value::Object(fields).to_string());
@@ -102,27 +120,45 @@ fn claim(args: &WindowClaim, caller: &Identity, context: &mut Context) -> Result
     let by_clock = !caller.explicit;
     let patience = context.settings.guard_timeout;
     let ((window, outcome), notes) =
-        context.merge_store().edit_document(patience, |document, records| {
-            let (window, fields) = read(document, &bot);
-            let ends_by_clock = records.windows.get(&bot).is_some_and(|id| Some(id) == window.holder.as_ref());
-            let dead = window
-                .holder
-                .as_deref()
-                .is_some_and(|holder| holder != me && is_dead(holder, ends_by_clock, &terms, &world));
-            let (next, outcome) =
-                rate_window::claim(&window, &me, args.pr_number, args.window_seconds, dead, now);
-            if next != window {
-                write(document, &bot, &next, fields);
-                if by_clock {
-                    records.windows.insert(bot.clone(), me.clone());
-                } else {
-                    records.windows.remove(&bot);
+        context
+            .merge_store()
+            .edit_document(patience, |document, records| {
+                let (window, fields) = read(document, &bot);
+                let ends_by_clock = records
+                    .windows
+                    .get(&bot)
+                    .is_some_and(|id| Some(id) == window.holder.as_ref());
+                let dead = window.holder.as_deref().is_some_and(|holder| {
+                    holder != me && is_dead(holder, ends_by_clock, &terms, &world)
+                });
+                let (next, outcome) = rate_window::claim(
+                    &window,
+                    &me,
+                    args.pr_number,
+                    args.window_seconds,
+                    dead,
+                    now,
+                );
+                if next != window {
+                    write(document, &bot, &next, fields);
+                    if by_clock {
+                        records.windows.insert(bot.clone(), me.clone());
+                    } else {
+                        records.windows.remove(&bot);
+                    }
                 }
-            }
-            (next, outcome)
-        })?;
+                (next, outcome)
+            })?;
     context.notes.extend(notes);
-    Ok(report_claim(&bot, &me, args.pr_number, &window, outcome, now, context))
+    Ok(report_claim(
+        &bot,
+        &me,
+        args.pr_number,
+        &window,
+        outcome,
+        now,
+        context,
+    ))
 }
 
 fn report_claim(
@@ -140,8 +176,19 @@ fn report_claim(
     let seconds_remaining = window.seconds_remaining(now);
     match outcome {
         Claim::Granted(action, reclaimed_from) => {
-            let name = if action == Action::Reclaimed { "rate-window:reclaimed" } else { "rate-window:claimed" };
-            log(context, name, me, bot, window, vec![("reclaimed_from", reclaimed_from.clone().unwrap_or_default())]);
+            let name = if action == Action::Reclaimed {
+                "rate-window:reclaimed"
+            } else {
+                "rate-window:claimed"
+            };
+            log(
+                context,
+                name,
+                me,
+                bot,
+                window,
+                vec![("reclaimed_from", reclaimed_from.clone().unwrap_or_default())],
+            );
             let claimed = WindowClaimed {
                 status: Status::Success,
                 plan_id,
@@ -159,7 +206,14 @@ fn report_claim(
             Outcome::new(Report::WindowClaimed(claimed), Exit::SUCCESS)
         }
         Claim::Blocked(holder) => {
-            log(context, "rate-window:blocked", me, bot, window, vec![("holder", holder.clone()), ("waiter", me.to_owned())]);
+            log(
+                context,
+                "rate-window:blocked",
+                me,
+                bot,
+                window,
+                vec![("holder", holder.clone()), ("waiter", me.to_owned())],
+            );
             let blocked = WindowBlocked {
                 status: Status::Blocked,
                 plan_id,
@@ -175,7 +229,14 @@ fn report_claim(
             Outcome::new(Report::WindowBlocked(blocked), Exit::BLOCKED)
         }
         Claim::Exhausted => {
-            log(context, "rate-window:exhausted", me, bot, window, Vec::new());
+            log(
+                context,
+                "rate-window:exhausted",
+                me,
+                bot,
+                window,
+                Vec::new(),
+            );
             let exhausted = WindowExhausted {
                 status: Status::Refused,
                 plan_id,
@@ -201,8 +262,14 @@ fn log(
     let number = |value: Option<String>| value.unwrap_or_default();
     let mut fields = vec![
         ("bot_kind", bot.to_owned()),
-        ("pr_number", number(window.pr_number.map(|pr| pr.to_string()))),
-        ("expires_at", number(window.expires_at.map(|end| end.to_string()))),
+        (
+            "pr_number",
+            number(window.pr_number.map(|pr| pr.to_string())),
+        ),
+        (
+            "expires_at",
+            number(window.expires_at.map(|end| end.to_string())),
+        ),
         ("attempts", window.attempts.to_string()),
         ("attempt_cap", ATTEMPT_CAP.to_string()),
     ];
@@ -210,7 +277,10 @@ fn log(
     context.log(&Event {
         name,
         id: id.to_owned(),
-        fields: fields.into_iter().map(|(key, value)| (key, text::clip(&value, 500))).collect(),
+        fields: fields
+            .into_iter()
+            .map(|(key, value)| (key, text::clip(&value, 500)))
+            .collect(),
     });
 }
 
@@ -241,26 +311,39 @@ fn release(args: &Args, caller: &Identity, context: &mut Context) -> Result<Outc
     let me = caller.id.as_str().to_owned();
     let patience = context.settings.guard_timeout;
     let ((window, released), notes) =
-        context.merge_store().edit_document(patience, |document, records| {
-            let (window, fields) = read(document, &bot);
-            match rate_window::release(&window, &me) {
-                Some(next) => {
-                    write(document, &bot, &next, fields);
-                    records.windows.remove(&bot);
-                    (next, true)
+        context
+            .merge_store()
+            .edit_document(patience, |document, records| {
+                let (window, fields) = read(document, &bot);
+                match rate_window::release(&window, &me) {
+                    Some(next) => {
+                        write(document, &bot, &next, fields);
+                        records.windows.remove(&bot);
+                        (next, true)
+                    }
+                    None => (window, false),
                 }
-                None => (window, false),
-            }
-        })?;
+            })?;
     context.notes.extend(notes);
     if released {
-        log(context, "rate-window:released", &me, &bot, &window, Vec::new());
+        log(
+            context,
+            "rate-window:released",
+            &me,
+            &bot,
+            &window,
+            Vec::new(),
+        );
     }
     let report = WindowReleased {
         status: Status::Success,
         plan_id: me,
         bot_kind: bot,
-        action: if released { Action::Released } else { Action::Noop },
+        action: if released {
+            Action::Released
+        } else {
+            Action::Noop
+        },
         holder: window.holder,
         attempts: window.attempts,
         attempt_cap: ATTEMPT_CAP,

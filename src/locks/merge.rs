@@ -272,7 +272,9 @@ impl MergeState {
         let (Some(lock), Some(ending)) = (&self.lock, &self.records.ending) else {
             return false;
         };
-        lock.holder.id().is_some_and(|id| id.as_str() == ending.plan_id)
+        lock.holder
+            .id()
+            .is_some_and(|id| id.as_str() == ending.plan_id)
             && lock.mtime_ns == ending.mtime_ns
     }
 
@@ -299,7 +301,10 @@ impl MergeState {
         terms: &Terms,
         world: &dyn World,
     ) -> BTreeMap<String, Verdict> {
-        let others = self.queue.iter().filter(|entry| caller.is_none_or(|id| id.as_str() != entry.plan_id));
+        let others = self
+            .queue
+            .iter()
+            .filter(|entry| caller.is_none_or(|id| id.as_str() != entry.plan_id));
         others
             .map(|entry| {
                 let id = PlanId::parse(&entry.plan_id);
@@ -338,11 +343,14 @@ impl MergeState {
     /// Those with a grant whose lock file is gone or is not theirs, but for cut-off grants.
     pub fn bereft(&self) -> impl Iterator<Item = (&String, &Participant)> {
         let current = self.holder_record().map(std::ptr::from_ref);
-        self.records.participants.iter().filter(move |(id, record)| {
-            record.grant.is_some()
-                && current != Some(std::ptr::from_ref(*record))
-                && !self.cut_off.contains(id)
-        })
+        self.records
+            .participants
+            .iter()
+            .filter(move |(id, record)| {
+                record.grant.is_some()
+                    && current != Some(std::ptr::from_ref(*record))
+                    && !self.cut_off.contains(id)
+            })
     }
 }
 
@@ -359,7 +367,10 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
     }
     let bereft: Vec<String> = next.bereft().map(|(id, _)| id.clone()).collect();
     for id in bereft {
-        let present = verdicts.bereft.get(&id).is_some_and(|verdict| verdict.present);
+        let present = verdicts
+            .bereft
+            .get(&id)
+            .is_some_and(|verdict| verdict.present);
         match PlanId::parse(&id) {
             Some(plan) if next.lock.is_none() && present => next.lock = Some(restored(&next, plan)),
             _ => forget_grant(&mut next, &id),
@@ -377,7 +388,9 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
 /// The lock file of a holder that is provably present, made anew.
 fn restored(state: &MergeState, plan: PlanId) -> LockFile {
     let record = state.records.participants.get(plan.as_str());
-    let made = record.and_then(|record| record.grant.as_ref()).and_then(|grant| grant.made);
+    let made = record
+        .and_then(|record| record.grant.as_ref())
+        .and_then(|grant| grant.made);
     LockFile {
         mtime_ns: made.unwrap_or_default(),
         uid: record.map_or(0, |record| record.user),
@@ -395,12 +408,18 @@ fn forget_grant(state: &mut MergeState, id: &str) {
     let old = record.queued_ts;
     // A file that was written and read again holds exactly the number that was recorded.
     #[expect(clippy::float_cmp, reason = "the same number or another entry")]
-    state.queue.retain(|entry| entry.plan_id != id || entry.ts != old);
+    state
+        .queue
+        .retain(|entry| entry.plan_id != id || entry.ts != old);
 }
 
 /// Drops the records of those who neither hold nor wait.
 fn drop_departed(state: &mut MergeState) {
-    let holder = state.lock.as_ref().and_then(|lock| lock.holder.id()).cloned();
+    let holder = state
+        .lock
+        .as_ref()
+        .and_then(|lock| lock.holder.id())
+        .cloned();
     let MergeState { queue, records, .. } = state;
     let queued: std::collections::HashSet<&str> =
         queue.iter().map(|entry| entry.plan_id.as_str()).collect();
@@ -411,12 +430,19 @@ fn drop_departed(state: &mut MergeState) {
 
 /// Prunes waiters that are provably gone; never the caller's entry nor the holder's.
 fn prune(state: &mut MergeState, caller: &PlanId, verdicts: &Verdicts) {
-    let holder = state.lock.as_ref().and_then(|lock| lock.holder.id()).cloned();
+    let holder = state
+        .lock
+        .as_ref()
+        .and_then(|lock| lock.holder.id())
+        .cloned();
     state.queue.retain(|entry| {
         let id = entry.plan_id.as_str();
         id == caller.as_str()
             || holder.as_ref().is_some_and(|holder| holder.as_str() == id)
-            || !verdicts.waiters.get(id).is_some_and(|verdict| verdict.is_stale())
+            || !verdicts
+                .waiters
+                .get(id)
+                .is_some_and(|verdict| verdict.is_stale())
     });
 }
 
@@ -447,7 +473,11 @@ pub fn acquire(
     rules: &Rules,
 ) -> (MergeState, Admission) {
     let mut next = settle(state, verdicts);
-    if is_holder(&next, caller) && next.holder_record().is_none_or(|r| r.kind != Kind::Attached) {
+    if is_holder(&next, caller)
+        && next
+            .holder_record()
+            .is_none_or(|r| r.kind != Kind::Attached)
+    {
         let admission = hold_again(&mut next, caller, bid, rules);
         return (next, admission);
     }
@@ -512,7 +542,9 @@ fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) 
         action: Action::AlreadyHeld,
         reclaimed_from: None,
         fence: grant.map(|grant| grant.fence),
-        expires_at: record.and_then(|record| record.lease).map(|lease| lease.expires_at()),
+        expires_at: record
+            .and_then(|record| record.lease)
+            .map(|lease| lease.expires_at()),
         since: grant
             .map(|grant| grant.since.wall)
             .or_else(|| next.lock.as_ref().map(LockFile::mtime)),
@@ -524,7 +556,10 @@ fn adopt(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
     let Some(lock) = next.lock.clone() else {
         return;
     };
-    let entry = next.queue.iter().find(|entry| entry.plan_id == caller.id.as_str());
+    let entry = next
+        .queue
+        .iter()
+        .find(|entry| entry.plan_id == caller.id.as_str());
     let mut record = participant(caller, bid, entry.map_or(lock.mtime(), |e| e.ts), rules);
     next.records.fence = next.records.fence.saturating_add(1);
     record.grant = Some(Grant {
@@ -536,7 +571,9 @@ fn adopt(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
         made: Some(lock.mtime_ns),
         temp: None,
     });
-    next.records.participants.insert(caller.id.as_str().to_owned(), record);
+    next.records
+        .participants
+        .insert(caller.id.as_str().to_owned(), record);
 }
 
 fn holder_record_mut(state: &mut MergeState) -> Option<&mut Participant> {
@@ -576,7 +613,9 @@ fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> boo
     let fresh = participant(caller, bid, ts, rules);
     match next.records.participants.get_mut(id) {
         Some(record) if !joined => {
-            let recent = record.quiet_for(&rules.now).is_some_and(|s| (0.0..rules.poll_grain).contains(&s));
+            let recent = record
+                .quiet_for(&rules.now)
+                .is_some_and(|s| (0.0..rules.poll_grain).contains(&s));
             let same = Participant {
                 host: record.host.clone(),
                 ticket: record.ticket,
@@ -608,7 +647,10 @@ fn all_passed_over(
     let long = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds >= limit);
     long(rules.now.elapsed(idle.since, &idle.host))
         && ahead.iter().all(|entry| {
-            let present = verdicts.waiters.get(&entry.plan_id).is_some_and(|v| v.present);
+            let present = verdicts
+                .waiters
+                .get(&entry.plan_id)
+                .is_some_and(|v| v.present);
             let quiet = match state.records.participants.get(&entry.plan_id) {
                 Some(record) => record.quiet_for(&rules.now),
                 None => Some(rules.now.moment.wall - entry.ts),
@@ -625,7 +667,12 @@ fn note_idle(next: &mut MergeState, idle: bool, rules: &Rules) {
     };
     if !idle {
         next.records.idle = None;
-    } else if next.records.idle.as_ref().is_none_or(|i| rules.now.elapsed(i.since, &i.host).is_none()) {
+    } else if next
+        .records
+        .idle
+        .as_ref()
+        .is_none_or(|i| rules.now.elapsed(i.since, &i.host).is_none())
+    {
         next.records.idle = Some(idle_now());
     }
 }
@@ -645,7 +692,11 @@ fn grant(
     next.records.idle = None;
     next.records.fence = next.records.fence.saturating_add(1);
     let fence = next.records.fence;
-    let ts = next.queue.iter().find(|entry| entry.plan_id == caller.id.as_str()).map(|entry| entry.ts);
+    let ts = next
+        .queue
+        .iter()
+        .find(|entry| entry.plan_id == caller.id.as_str())
+        .map(|entry| entry.ts);
     let mut record = participant(caller, bid, ts.unwrap_or(rules.now.moment.wall), rules);
     if let Some(waited) = next.records.participants.get(caller.id.as_str()) {
         record.reason = record.reason.or_else(|| waited.reason.clone());
@@ -659,7 +710,9 @@ fn grant(
         temp: None,
     });
     let expires_at = record.lease.map(|lease| lease.expires_at());
-    next.records.participants.insert(caller.id.as_str().to_owned(), record);
+    next.records
+        .participants
+        .insert(caller.id.as_str().to_owned(), record);
     next.lock = Some(LockFile {
         holder: Holder::Plan(caller.id.clone()),
         mtime_ns: 0,
@@ -689,9 +742,14 @@ pub fn release(
         if !names_caller {
             queue::dequeue(&mut next.queue, caller.id.as_str());
         }
-        return (next, Release::Noop(holder.and_then(|holder| holder.shown())));
+        return (
+            next,
+            Release::Noop(holder.and_then(|holder| holder.shown())),
+        );
     }
-    let attached = next.holder_record().is_some_and(|record| record.kind == Kind::Attached);
+    let attached = next
+        .holder_record()
+        .is_some_and(|record| record.kind == Kind::Attached);
     if attached && verdicts.holder.is_some_and(|verdict| verdict.present) {
         return (next, Release::HolderPresent(caller.id.as_str().to_owned()));
     }
@@ -722,7 +780,9 @@ pub fn evict(
         return (next, Eviction::NothingHeld);
     };
     let shown = lock.holder.shown().unwrap_or_default();
-    let staleness = verdicts.holder.map_or(Staleness::Unknown, |verdict| verdict.staleness);
+    let staleness = verdicts
+        .holder
+        .map_or(Staleness::Unknown, |verdict| verdict.staleness);
     if staleness != Staleness::Stale || !rules.may_reclaim {
         return (next, Eviction::Refused(shown, staleness));
     }
@@ -746,7 +806,8 @@ pub fn renew(
     if next.holder_record().is_none() && bid.kind != Kind::Plan {
         adopt(&mut next, caller, bid, rules);
     }
-    let Some(record) = holder_record_mut(&mut next).filter(|record| record.kind == Kind::Leased) else {
+    let Some(record) = holder_record_mut(&mut next).filter(|record| record.kind == Kind::Leased)
+    else {
         return (next, Renewal::NoLease);
     };
     if bid.insists {

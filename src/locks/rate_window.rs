@@ -72,14 +72,21 @@ pub fn claim(
     {
         return (window.clone(), Claim::Blocked(holder.clone()));
     }
-    let used = if window.pr_number == Some(pr_number) { window.attempts } else { 0 };
+    let used = if window.pr_number == Some(pr_number) {
+        window.attempts
+    } else {
+        0
+    };
     let renewal = mine && !expired && window.pr_number == Some(pr_number);
     if !renewal && used >= ATTEMPT_CAP {
         let mut left = window.clone();
         left.attempts = used;
         return (left, Claim::Exhausted);
     }
-    #[expect(clippy::cast_precision_loss, reason = "a window of 2^53 seconds is for ever")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a window of 2^53 seconds is for ever"
+    )]
     let next = Window {
         holder: Some(caller.to_owned()),
         pr_number: Some(pr_number),
@@ -130,13 +137,19 @@ mod tests {
         let ended = window("a", 7, 99.0, 1);
         assert_eq!(claim(&ended, "a", 7, 50, false, 100.0).0.attempts, 2);
         let spent = window("a", 7, 99.0, 2);
-        assert_eq!(claim(&spent, "a", 7, 50, false, 100.0), (spent.clone(), Claim::Exhausted));
+        assert_eq!(
+            claim(&spent, "a", 7, 50, false, 100.0),
+            (spent.clone(), Claim::Exhausted)
+        );
     }
 
     #[test]
     fn another_living_plan_blocks_until_the_end_and_a_dead_one_does_not() {
         let theirs = window("b", 7, 200.0, 1);
-        assert_eq!(claim(&theirs, "a", 7, 50, false, 100.0).1, Claim::Blocked("b".into()));
+        assert_eq!(
+            claim(&theirs, "a", 7, 50, false, 100.0).1,
+            Claim::Blocked("b".into())
+        );
         let taken = Claim::Granted(Action::Reclaimed, Some("b".into()));
         assert_eq!(claim(&theirs, "a", 7, 50, true, 100.0).1, taken);
         assert_eq!(claim(&theirs, "a", 7, 50, false, 200.0).1, taken);
@@ -146,7 +159,10 @@ mod tests {
     fn a_release_keeps_the_count_and_only_the_holder_can() {
         let mine = window("a", 7, 200.0, 1);
         let left = release(&mine, "a").expect("held by the caller");
-        assert_eq!((left.holder.as_ref(), left.expires_at, left.attempts), (None, None, 1));
+        assert_eq!(
+            (left.holder.as_ref(), left.expires_at, left.attempts),
+            (None, None, 1)
+        );
         assert_eq!(release(&mine, "b"), None);
         assert_eq!(release(&Window::default(), "a"), None);
     }

@@ -101,9 +101,17 @@ impl Place {
     /// after it has moved.
     pub fn checkout_digest(&self) -> Option<String> {
         let git_dir = &self.checkout.as_ref()?.git_dir;
-        let name = git_dir.strip_prefix(self.common_dir.as_ref()?).unwrap_or(git_dir);
+        let name = git_dir
+            .strip_prefix(self.common_dir.as_ref()?)
+            .unwrap_or(git_dir);
         let digest = Sha256::digest(name.as_os_str().as_bytes());
-        Some(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+        Some(
+            digest
+                .iter()
+                .take(8)
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+        )
     }
 
     fn of_repository(found: Found, cwd: &Path, plan_dir: OsString) -> Result<Self> {

@@ -46,7 +46,10 @@ impl Document {
             return Self::default();
         }
         match parse_object(bytes) {
-            Some(keys) => Self { keys, corrupt: false },
+            Some(keys) => Self {
+                keys,
+                corrupt: false,
+            },
             None => Self {
                 keys: Vec::new(),
                 corrupt: true,
@@ -70,7 +73,9 @@ impl Document {
 
     /// The keys and the text of their values, in order.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.keys.iter().map(|(key, raw)| (key.as_str(), raw.as_str()))
+        self.keys
+            .iter()
+            .map(|(key, raw)| (key.as_str(), raw.as_str()))
     }
 
     /// The object as text.
@@ -98,15 +103,21 @@ impl Document {
         }
         let directory = path.parent().unwrap_or(Path::new("."));
         let temp = Temp::write(directory, text.as_bytes(), modes, true)?;
-        let aside = if self.corrupt { Some(set_aside(path)?) } else { None };
+        let aside = if self.corrupt {
+            Some(set_aside(path)?)
+        } else {
+            None
+        };
         temp.replace(path)?;
         Ok(aside)
     }
 }
 
 fn too_large(path: &Path) -> Error {
-    Error::new(ErrorKind::Io, format!("{} is too large", text::path(path)))
-        .with_hint(format!("look at it, then move it away: mv {0} {0}.aside", text::path(path)))
+    Error::new(ErrorKind::Io, format!("{} is too large", text::path(path))).with_hint(format!(
+        "look at it, then move it away: mv {0} {0}.aside",
+        text::path(path)
+    ))
 }
 
 /// Keeps an unreadable file under a name of its own: `<name>.corrupt`, or numbered where that is
@@ -124,7 +135,10 @@ pub fn set_aside(path: &Path) -> Result<PathBuf> {
             return Ok(aside);
         }
     }
-    Err(Error::new(ErrorKind::Io, format!("cannot set aside {}", text::path(path))))
+    Err(Error::new(
+        ErrorKind::Io,
+        format!("cannot set aside {}", text::path(path)),
+    ))
 }
 
 /// The keys of a JSON object in order, the last of duplicates winning; `None` for anything else.
@@ -143,7 +157,12 @@ pub fn object(raw: &str) -> Option<Vec<(String, String)>> {
 /// The items of the JSON array in `raw`, as text.
 pub fn array(raw: &str) -> Option<Vec<String>> {
     let items: Vec<Box<RawValue>> = serde_json::from_str(raw).ok()?;
-    Some(items.into_iter().map(|item| String::from(Box::<str>::from(item))).collect())
+    Some(
+        items
+            .into_iter()
+            .map(|item| String::from(Box::<str>::from(item)))
+            .collect(),
+    )
 }
 
 struct Keys;
@@ -155,7 +174,10 @@ impl<'de> Visitor<'de> for Keys {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
         let mut keys: Self::Value = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         while let Some((key, raw)) = map.next_entry::<String, Box<RawValue>>()? {
@@ -183,7 +205,10 @@ mod tests {
         document.set("new", "true".to_owned());
         let written = document.to_text();
         assert!(written.contains(r#""b": 1.10e2"#), "{written}");
-        assert!(written.contains("[ 123456789012345678901234567890, null ]"), "{written}");
+        assert!(
+            written.contains("[ 123456789012345678901234567890, null ]"),
+            "{written}"
+        );
         let keys: Vec<_> = document.entries().map(|(key, _)| key.to_owned()).collect();
         assert_eq!(keys, ["b", "a", "waiting", "new"]);
         assert_eq!(Document::parse(written.as_bytes()), document);
@@ -196,7 +221,11 @@ mod tests {
         }
         assert!(Document::parse(b"\xff\xfe").corrupt);
         for text in ["", " \n", "{}"] {
-            assert_eq!(Document::parse(text.as_bytes()), Document::default(), "{text:?}");
+            assert_eq!(
+                Document::parse(text.as_bytes()),
+                Document::default(),
+                "{text:?}"
+            );
         }
     }
 

@@ -23,7 +23,8 @@ pub fn prepare(directory: &Path, in_work_tree: bool, modes: Modes) -> Result<()>
 /// Whether `path` lies below a directory that holds a `.git`: there, what we write must be
 /// ignored.
 pub fn is_in_work_tree(path: &Path) -> bool {
-    path.ancestors().any(|dir| dir.join(".git").symlink_metadata().is_ok())
+    path.ancestors()
+        .any(|dir| dir.join(".git").symlink_metadata().is_ok())
 }
 
 /// Whether `directory` is itself the root of a checkout.

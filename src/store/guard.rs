@@ -134,7 +134,8 @@ fn lock_kernel(gate: &Gate<'_>) -> Result<File> {
                         return Err(kernel_timeout(gate, &file));
                     }
                 }
-                Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(error))
+                    if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(error)) => {
                     return Err(Error::io("lock", gate.kernel, &error)
                         .with_hint("locks must work on the file system of the repository"));
@@ -155,13 +156,17 @@ fn kernel_timeout(gate: &Gate<'_>, file: &File) -> Error {
     );
     Error::new(
         ErrorKind::Timeout,
-        format!("timed out: {owner} is inside the guard {}", text::path(gate.kernel)),
+        format!(
+            "timed out: {owner} is inside the guard {}",
+            text::path(gate.kernel)
+        ),
     )
     .with_hint("if that process is stopped, continue or end it; then try again")
 }
 
 fn described(pid: i32) -> String {
-    process::command_line(pid).map_or_else(String::new, |line| format!(" ({})", text::clip(&line, 80)))
+    process::command_line(pid)
+        .map_or_else(String::new, |line| format!(" ({})", text::clip(&line, 80)))
 }
 
 /// Creates the guard file, waiting for another program's.

@@ -66,7 +66,11 @@ mod tests {
         assert_eq!(parse(b""), Holder::Unborn);
         assert_eq!(parse(b"\n"), Holder::Unborn);
         for odd in ["../x", "a\0b", "a\nb", "A", "\u{1b}[31m", "-a", "é"] {
-            assert_eq!(parse(odd.as_bytes()), Holder::Malformed(odd.to_owned()), "{odd:?}");
+            assert_eq!(
+                parse(odd.as_bytes()),
+                Holder::Malformed(odd.to_owned()),
+                "{odd:?}"
+            );
         }
     }
 

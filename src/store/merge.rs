@@ -167,16 +167,29 @@ impl<'a> MergeStore<'a> {
                 notes: Vec::new(),
             };
             let judge = |state: &MergeState| state.judge_holder(terms, world);
-            match self.commit(&guard, &snapshot, &mut commit, caller, purpose, world, &judge)? {
+            match self.commit(
+                &guard,
+                &snapshot,
+                &mut commit,
+                caller,
+                purpose,
+                world,
+                &judge,
+            )? {
                 Commit::Done => return Ok(commit),
                 Commit::StartOver => drop(guard),
             }
             if Instant::now() >= deadline {
                 return Err(Error::new(
                     crate::error::ErrorKind::Timeout,
-                    format!("timed out: {} changes faster than it can be read", text::path(&self.lock_path)),
+                    format!(
+                        "timed out: {} changes faster than it can be read",
+                        text::path(&self.lock_path)
+                    ),
                 )
-                .with_hint("another program keeps creating and removing it; look at what else runs here"));
+                .with_hint(
+                    "another program keeps creating and removing it; look at what else runs here",
+                ));
             }
         }
     }
@@ -199,7 +212,8 @@ impl<'a> MergeStore<'a> {
                 if !guard.is_intact()? {
                     continue;
                 }
-                let aside = records::save(&records, &self.records_path, loaded.corrupt, self.modes)?;
+                let aside =
+                    records::save(&records, &self.records_path, loaded.corrupt, self.modes)?;
                 notes.extend(aside.map(|aside| set_aside_note(&self.records_path, &aside)));
             }
             if document != before {
@@ -249,10 +263,20 @@ impl<'a> MergeStore<'a> {
         })
     }
 
-    fn assemble(&self, lock: Option<&lock_file::Read>, queue: Vec<Entry>, records: Records) -> MergeState {
+    fn assemble(
+        &self,
+        lock: Option<&lock_file::Read>,
+        queue: Vec<Entry>,
+        records: Records,
+    ) -> MergeState {
         let cut_off = records.participants.iter().filter(|(_, record)| {
-            let temp = record.grant.as_ref().and_then(|grant| grant.temp.as_deref());
-            temp.is_some_and(|name| !name.contains('/') && self.base.join(name).symlink_metadata().is_ok())
+            let temp = record
+                .grant
+                .as_ref()
+                .and_then(|grant| grant.temp.as_deref());
+            temp.is_some_and(|name| {
+                !name.contains('/') && self.base.join(name).symlink_metadata().is_ok()
+            })
         });
         let cut_off = cut_off.map(|(id, _)| id.clone());
         let mut state = MergeState {
@@ -262,7 +286,11 @@ impl<'a> MergeStore<'a> {
             records,
         };
         // A grant whose lock file is there was given, whatever name is left over beside it.
-        if let Some(holder) = state.lock.as_ref().and_then(|lock| lock.holder.id()).cloned()
+        if let Some(holder) = state
+            .lock
+            .as_ref()
+            .and_then(|lock| lock.holder.id())
+            .cloned()
             && state.holder_record().is_some()
         {
             state.cut_off.retain(|id| id != holder.as_str());
@@ -273,11 +301,14 @@ impl<'a> MergeStore<'a> {
     /// The lock file; an empty one that nobody writes to, as the malformed holder that it is.
     fn settled_lock(&self) -> Result<Option<lock_file::Read>> {
         let start = Instant::now();
-        let mut backoff = clock::Backoff::new(Duration::from_millis(20), Duration::from_millis(100));
+        let mut backoff =
+            clock::Backoff::new(Duration::from_millis(20), Duration::from_millis(100));
         let Some(mut read) = lock_file::read(&self.lock_path)? else {
             return Ok(None);
         };
-        while read.lock.holder == Holder::Unborn && (clock::wall() - read.lock.mtime()).abs() > BIRTH_AGE {
+        while read.lock.holder == Holder::Unborn
+            && (clock::wall() - read.lock.mtime()).abs() > BIRTH_AGE
+        {
             if !lock_file::is_unchanged(&self.lock_path, &read)? {
                 return lock_file::read(&self.lock_path);
             }
@@ -288,7 +319,10 @@ impl<'a> MergeStore<'a> {
         Ok(Some(read))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one transaction, used together once")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one transaction, used together once"
+    )]
     fn commit<T>(
         &self,
         guard: &Guard,
@@ -299,10 +333,16 @@ impl<'a> MergeStore<'a> {
         world: &dyn World,
         judge: &dyn Fn(&MergeState) -> Option<crate::liveness::Verdict>,
     ) -> Result<Commit> {
-        let Committed { state: next, notes, .. } = new;
+        let Committed {
+            state: next, notes, ..
+        } = new;
         let lock_changed = next.lock != old.state.lock;
         let removes = old.lock.as_ref().filter(|_| lock_changed);
-        let creates = next.lock.as_ref().filter(|_| lock_changed).map(|lock| lock.holder.clone());
+        let creates = next
+            .lock
+            .as_ref()
+            .filter(|_| lock_changed)
+            .map(|lock| lock.holder.clone());
         let full = |error: Error, what: &str, notes: &mut Vec<Note>| {
             if purpose == Purpose::Release && error.is_out_of_space() {
                 notes.push(Note::Warning(format!("{what}: {error}")));
@@ -313,7 +353,9 @@ impl<'a> MergeStore<'a> {
         };
 
         let born = match &creates {
-            Some(holder) => Some(self.prepare_lock(holder, &mut next.records, next.lock.as_mut())?),
+            Some(holder) => {
+                Some(self.prepare_lock(holder, &mut next.records, next.lock.as_mut())?)
+            }
             None => None,
         };
         // A holder that lets go is noted as ending, so that whoever comes next completes a
@@ -346,8 +388,14 @@ impl<'a> MergeStore<'a> {
                 return Ok(Commit::StartOver);
             }
             match self.save_queue(guard, old, &next.queue) {
-                Ok(aside) => notes.extend(aside.map(|aside| set_aside_note(&self.queue_path, &aside))),
-                Err(error) => full(error, "the queue could not be written, the entry stays in it", notes)?,
+                Ok(aside) => {
+                    notes.extend(aside.map(|aside| set_aside_note(&self.queue_path, &aside)))
+                }
+                Err(error) => full(
+                    error,
+                    "the queue could not be written, the entry stays in it",
+                    notes,
+                )?,
             }
         }
         if let Some(read) = removes {
@@ -375,9 +423,14 @@ impl<'a> MergeStore<'a> {
             let after = settle(next, &Verdicts::default());
             if after.records != *on_disk
                 && guard.is_intact()?
-                && let Err(error) = records::save(&after.records, &self.records_path, false, self.modes)
+                && let Err(error) =
+                    records::save(&after.records, &self.records_path, false, self.modes)
             {
-                full(error, "the release could not be recorded as complete", notes)?;
+                full(
+                    error,
+                    "the release could not be recorded as complete",
+                    notes,
+                )?;
             }
             next.records = after.records;
         }
@@ -394,7 +447,11 @@ impl<'a> MergeStore<'a> {
         let name = holder.shown().unwrap_or_default();
         let temp = Temp::write(self.base, format!("{name}\n").as_bytes(), self.modes, false)?;
         let made = temp.stamp()?;
-        if let Some(grant) = records.participants.get_mut(&name).and_then(|record| record.grant.as_mut()) {
+        if let Some(grant) = records
+            .participants
+            .get_mut(&name)
+            .and_then(|record| record.grant.as_mut())
+        {
             grant.made = Some(made);
             grant.temp = Some(temp.name());
         }
@@ -404,7 +461,12 @@ impl<'a> MergeStore<'a> {
         Ok(temp)
     }
 
-    fn save_queue(&self, guard: &Guard, old: &Snapshot, queue: &[Entry]) -> Result<Option<PathBuf>> {
+    fn save_queue(
+        &self,
+        guard: &Guard,
+        old: &Snapshot,
+        queue: &[Entry],
+    ) -> Result<Option<PathBuf>> {
         if !guard.may_write_state() {
             return Err(out_of_space(&self.queue_path));
         }
@@ -416,7 +478,10 @@ impl<'a> MergeStore<'a> {
     /// Removes the witnesses of those whose records are about to be dropped: a witness never
     /// outlives its record.
     fn retire(&self, old: &Records, next: &Records) {
-        let gone = old.participants.iter().filter(|(id, _)| !next.participants.contains_key(*id));
+        let gone = old
+            .participants
+            .iter()
+            .filter(|(id, _)| !next.participants.contains_key(*id));
         for (id, record) in gone {
             if record.kind != Kind::Plan {
                 witness::remove(self.stand, id);
@@ -428,13 +493,20 @@ impl<'a> MergeStore<'a> {
     fn dismiss_departed(&self, old: &Snapshot, next: &MergeState) {
         let there = |id: &str| {
             next.queue.iter().any(|entry| entry.plan_id == id)
-                || next.lock.as_ref().and_then(|lock| lock.holder.id()).is_some_and(|h| h.as_str() == id)
+                || next
+                    .lock
+                    .as_ref()
+                    .and_then(|lock| lock.holder.id())
+                    .is_some_and(|h| h.as_str() == id)
         };
         if old.state.queue == next.queue && old.state.lock == next.lock {
             return;
         }
-        let queued: std::collections::HashSet<&str> =
-            next.queue.iter().map(|entry| entry.plan_id.as_str()).collect();
+        let queued: std::collections::HashSet<&str> = next
+            .queue
+            .iter()
+            .map(|entry| entry.plan_id.as_str())
+            .collect();
         for (id, record) in &old.records.participants {
             if record.kind != Kind::Plan && !queued.contains(id.as_str()) && !there(id) {
                 witness::remove(self.stand, id);
@@ -446,7 +518,10 @@ impl<'a> MergeStore<'a> {
     fn stand_witness(&self, caller: &PlanId, next: &MergeState, world: &dyn World) -> Result<()> {
         let record = next.records.participants.get(caller.as_str());
         let needs_one = record.is_some_and(|record| record.kind != Kind::Plan)
-            && (next.queue.iter().any(|entry| entry.plan_id == caller.as_str())
+            && (next
+                .queue
+                .iter()
+                .any(|entry| entry.plan_id == caller.as_str())
                 || next.lock.as_ref().and_then(|lock| lock.holder.id()) == Some(caller));
         if needs_one && world.keeps_plans() == Evidence::Alive {
             witness::make(self.stand, caller, self.modes)?;
@@ -456,7 +531,11 @@ impl<'a> MergeStore<'a> {
 }
 
 fn out_of_space(path: &Path) -> Error {
-    Error::io("write", path, &std::io::Error::from_raw_os_error(nix::libc::ENOSPC))
+    Error::io(
+        "write",
+        path,
+        &std::io::Error::from_raw_os_error(nix::libc::ENOSPC),
+    )
 }
 
 fn set_aside_note(path: &Path, aside: &Path) -> Note {
@@ -473,10 +552,14 @@ fn parse_queue(raw: &str) -> Vec<Entry> {
     items
         .into_iter()
         .filter_map(|raw| {
-            let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&raw).ok()?;
+            let fields: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(&raw).ok()?;
             Some(Entry {
                 plan_id: fields.get("plan_id")?.as_str()?.to_owned(),
-                ts: fields.get("ts").and_then(serde_json::Value::as_f64).unwrap_or(0.0),
+                ts: fields
+                    .get("ts")
+                    .and_then(serde_json::Value::as_f64)
+                    .unwrap_or(0.0),
                 raw,
             })
         })

@@ -61,15 +61,25 @@ pub struct Loaded {
 pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
     let Some(content) = file::read(path, STATE_LIMIT)? else {
         let fence = if used_before { unix_time(now) } else { 0 };
-        let records = Records { fence, ..Records::default() };
-        return Ok(Loaded { records, corrupt: false });
+        let records = Records {
+            fence,
+            ..Records::default()
+        };
+        return Ok(Loaded {
+            records,
+            corrupt: false,
+        });
     };
     if let Ok(version) = serde_json::from_slice::<Version>(&content.bytes)
         && version.format > FORMAT
     {
         return Err(Error::new(
             ErrorKind::Io,
-            format!("{} has format {}, newer than this git-locks knows", text::path(path), version.format),
+            format!(
+                "{} has format {}, newer than this git-locks knows",
+                text::path(path),
+                version.format
+            ),
         )
         .with_hint("use the newer git-locks that wrote it"));
     }
@@ -97,13 +107,22 @@ pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
 }
 
 fn unix_time(now: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates"
+    )]
     let seconds = now.max(0.0) as u64;
     seconds
 }
 
 /// Writes the records; with `corrupt`, sets aside first what is there. Returns where, if it did.
-pub fn save(records: &Records, path: &Path, corrupt: bool, modes: Modes) -> Result<Option<PathBuf>> {
+pub fn save(
+    records: &Records,
+    path: &Path,
+    corrupt: bool,
+    modes: Modes,
+) -> Result<Option<PathBuf>> {
     let stored = Stored {
         format: FORMAT,
         fence: records.fence,
@@ -113,16 +132,26 @@ pub fn save(records: &Records, path: &Path, corrupt: bool, modes: Modes) -> Resu
         participants: records.participants.clone(),
         windows: records.windows.clone(),
     };
-    let mut text = serde_json::to_vec(&stored)
-        .map_err(|e| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", text::path(path))))?;
+    let mut text = serde_json::to_vec(&stored).map_err(|e| {
+        Error::new(
+            ErrorKind::Io,
+            format!("cannot write {}: {e}", text::path(path)),
+        )
+    })?;
     text.push(b'\n');
     if text.len() > APPEND_LIMIT {
-        return Err(Error::new(ErrorKind::Io, format!("{} is too large", text::path(path)))
-            .with_hint("too many participants at once; release those that are gone"));
+        return Err(
+            Error::new(ErrorKind::Io, format!("{} is too large", text::path(path)))
+                .with_hint("too many participants at once; release those that are gone"),
+        );
     }
     let directory = path.parent().unwrap_or(Path::new("."));
     let temp = Temp::write(directory, &text, modes, true)?;
-    let aside = if corrupt { Some(set_aside(path)?) } else { None };
+    let aside = if corrupt {
+        Some(set_aside(path)?)
+    } else {
+        None
+    };
     temp.replace(path)?;
     Ok(aside)
 }

@@ -104,7 +104,10 @@ pub fn remove(stand: Stand<'_>, id: &str) {
     }
     let marker = witness.join(MARKER);
     let depth = match file::read(&marker, MARKER_LIMIT) {
-        Ok(Some(content)) => String::from_utf8_lossy(&content.bytes).trim().parse().unwrap_or(0),
+        Ok(Some(content)) => String::from_utf8_lossy(&content.bytes)
+            .trim()
+            .parse()
+            .unwrap_or(0),
         _ => 0,
     };
     if file::remove(&marker).is_err() {

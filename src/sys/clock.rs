@@ -18,7 +18,10 @@ pub fn wall() -> f64 {
 /// Seconds since this machine booted, sleep included; `None` where the clock cannot be read.
 pub fn boot() -> Option<f64> {
     let time = clock_gettime(BOOT_CLOCK).ok()?;
-    #[expect(clippy::cast_precision_loss, reason = "exact for millions of years of uptime")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact for millions of years of uptime"
+    )]
     Some(time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9)
 }
 
@@ -57,7 +60,9 @@ impl Backoff {
 
 /// Between half and the whole of `span`.
 fn jittered(span: Duration) -> Duration {
-    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+    let nanos = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.subsec_nanos());
     let mixed = nanos.wrapping_mul(2_654_435_761) ^ std::process::id().wrapping_mul(40_503);
     span / 2 + (span / 2).mul_f64(f64::from(mixed % 1000) / 1000.0)
 }

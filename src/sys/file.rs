@@ -9,7 +9,9 @@ use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -59,7 +61,10 @@ impl Instance {
         Self {
             dev: metadata.dev(),
             ino: metadata.ino(),
-            mtime_ns: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
+            mtime_ns: metadata
+                .mtime()
+                .saturating_mul(1_000_000_000)
+                .saturating_add(metadata.mtime_nsec()),
             size: metadata.size(),
             uid: metadata.uid(),
         }
@@ -104,7 +109,9 @@ fn open(path: &Path) -> Result<Option<File>> {
 }
 
 fn require_regular(file: &File, path: &Path) -> Result<()> {
-    let metadata = file.metadata().map_err(|e| Error::io("examine", path, &e))?;
+    let metadata = file
+        .metadata()
+        .map_err(|e| Error::io("examine", path, &e))?;
     if metadata.file_type().is_file() {
         Ok(())
     } else {
@@ -135,9 +142,15 @@ fn wrong_type(path: &Path, kind: &std::fs::FileType) -> Error {
     };
     Error::new(
         ErrorKind::Io,
-        format!("{} should be a regular file, but is {what}", text::path(path)),
+        format!(
+            "{} should be a regular file, but is {what}",
+            text::path(path)
+        ),
     )
-    .with_hint(format!("look at it, then move it away: mv {0} {0}.aside", text::path(path)))
+    .with_hint(format!(
+        "look at it, then move it away: mv {0} {0}.aside",
+        text::path(path)
+    ))
 }
 
 /// Adds who owns `path` (or its directory) to an error about missing permission.
@@ -167,7 +180,9 @@ pub fn read(path: &Path, limit: u64) -> Result<Option<Content>> {
     let instance = Instance::of(&file).map_err(fail)?;
     let expected = usize::try_from(instance.size.min(limit)).unwrap_or(0);
     let mut bytes = Vec::with_capacity(expected.saturating_add(1));
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
     Ok(Some(Content { bytes, instance }))
 }
 
@@ -205,7 +220,12 @@ pub fn open_lock(path: &Path, modes: Modes) -> Result<File> {
         other => other,
     };
     let file = match opened {
-        Err(e) if matches!(Errno::from_raw(e.raw_os_error().unwrap_or(0)), Errno::EACCES | Errno::EROFS) => {
+        Err(e)
+            if matches!(
+                Errno::from_raw(e.raw_os_error().unwrap_or(0)),
+                Errno::EACCES | Errno::EROFS
+            ) =>
+        {
             open(false, false).map_err(|_| cannot_open(path, &e))?
         }
         other => other.map_err(|e| cannot_open(path, &e))?,
@@ -248,8 +268,14 @@ fn owner(directory: Option<&std::fs::Metadata>, modes: Modes) -> (Option<u32>, O
     if !user::is_root() {
         return (None, modes.group);
     }
-    let uid = directory.map(std::fs::Metadata::uid).filter(|&uid| uid != 0);
-    let gid = modes.group.or_else(|| directory.map(std::fs::Metadata::gid).filter(|&gid| gid != 0));
+    let uid = directory
+        .map(std::fs::Metadata::uid)
+        .filter(|&uid| uid != 0);
+    let gid = modes.group.or_else(|| {
+        directory
+            .map(std::fs::Metadata::gid)
+            .filter(|&gid| gid != 0)
+    });
     (uid, gid)
 }
 
@@ -293,7 +319,9 @@ impl Temp {
         #[expect(clippy::cast_possible_truncation, reason = "fits until the year 2262")]
         let ns = (clock::wall() * 1e6) as i64 * 1000;
         let after = Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
-        let time = UNIX_EPOCH.checked_add(after).unwrap_or_else(SystemTime::now);
+        let time = UNIX_EPOCH
+            .checked_add(after)
+            .unwrap_or_else(SystemTime::now);
         self.file
             .as_file()
             .set_modified(time)
@@ -362,7 +390,10 @@ impl Temp {
 /// tempfile adds the path to its errors and hides the number behind; ours name paths themselves.
 fn plain(error: io::Error) -> io::Error {
     let source = error.get_ref().and_then(std::error::Error::source);
-    match source.and_then(|e| e.downcast_ref::<io::Error>()).and_then(io::Error::raw_os_error) {
+    match source
+        .and_then(|e| e.downcast_ref::<io::Error>())
+        .and_then(io::Error::raw_os_error)
+    {
         Some(number) => io::Error::from_raw_os_error(number),
         None => match error.raw_os_error() {
             Some(_) => error,
@@ -373,7 +404,10 @@ fn plain(error: io::Error) -> io::Error {
 
 fn links_unsupported(error: &io::Error) -> bool {
     let number = Errno::from_raw(error.raw_os_error().unwrap_or(0));
-    matches!(number, Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EMLINK)
+    matches!(
+        number,
+        Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EMLINK
+    )
 }
 
 /// Removes the file at `path`; that there is none is fine.
@@ -498,21 +532,32 @@ fn local_type(path: &Path) -> Option<bool> {
         0x7366_746E, // NTFS3
     ];
     let facts = nix::sys::statfs::statfs(path).ok()?;
-    #[allow(clippy::useless_conversion, clippy::cast_lossless, reason = "the width differs between targets")]
+    #[allow(
+        clippy::useless_conversion,
+        clippy::cast_lossless,
+        reason = "the width differs between targets"
+    )]
     Some(LOCAL.contains(&(facts.filesystem_type().0 as i64 & 0xFFFF_FFFF)))
 }
 
 #[cfg(target_os = "macos")]
 fn local_type(path: &Path) -> Option<bool> {
     let facts = nix::sys::statfs::statfs(path).ok()?;
-    Some(matches!(facts.filesystem_type_name(), "apfs" | "hfs" | "tmpfs" | "exfat" | "msdos"))
+    Some(matches!(
+        facts.filesystem_type_name(),
+        "apfs" | "hfs" | "tmpfs" | "exfat" | "msdos"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MODES: Modes = Modes { file: 0o644, dir: 0o755, group: None };
+    const MODES: Modes = Modes {
+        file: 0o644,
+        dir: 0o755,
+        group: None,
+    };
 
     #[test]
     fn creation_is_exclusive_and_leaves_one_name() {
@@ -531,7 +576,12 @@ mod tests {
     fn a_replacement_is_another_instance() {
         let dir = tempfile::tempdir().expect("temp dir");
         let path = dir.path().join("x");
-        let write = |bytes: &[u8]| Temp::write(dir.path(), bytes, MODES, true).expect("temp").replace(&path).expect("replace");
+        let write = |bytes: &[u8]| {
+            Temp::write(dir.path(), bytes, MODES, true)
+                .expect("temp")
+                .replace(&path)
+                .expect("replace")
+        };
         let (first, second) = (write(b"1"), write(b"2"));
         assert_ne!(first, second);
         assert_eq!(instance(&path).expect("stat"), Some(second));
@@ -552,8 +602,14 @@ mod tests {
     fn reading_stops_one_byte_past_the_limit() {
         let dir = tempfile::tempdir().expect("temp dir");
         let path = dir.path().join("x");
-        Temp::write(dir.path(), b"0123456789", MODES, false).expect("temp").replace(&path).expect("replace");
-        assert_eq!(read(&path, 4).expect("read").expect("there").bytes, b"01234");
+        Temp::write(dir.path(), b"0123456789", MODES, false)
+            .expect("temp")
+            .replace(&path)
+            .expect("replace");
+        assert_eq!(
+            read(&path, 4).expect("read").expect("there").bytes,
+            b"01234"
+        );
     }
 
     #[test]

@@ -160,17 +160,32 @@ mod tests {
 
     #[test]
     fn the_same_boot_is_the_same_host_whatever_else_differs() {
-        let (a, b) = (host(Some("b"), Some("m"), "x"), host(Some("b"), Some("n"), "y"));
+        let (a, b) = (
+            host(Some("b"), Some("m"), "x"),
+            host(Some("b"), Some("n"), "y"),
+        );
         assert_eq!(a.relation(&b), Relation::SameBoot);
     }
 
     #[test]
     fn names_count_only_where_a_machine_id_is_missing() {
         let here = host(Some("b1"), Some("m"), "Box.example.org");
-        assert_eq!(here.relation(&host(Some("b2"), Some("m"), "y")), Relation::SameMachine);
-        assert_eq!(here.relation(&host(Some("b2"), Some("n"), "box")), Relation::Elsewhere);
-        assert_eq!(here.relation(&host(Some("b2"), None, "BOX.local")), Relation::SameMachine);
-        assert_eq!(here.relation(&host(None, None, "other")), Relation::Elsewhere);
+        assert_eq!(
+            here.relation(&host(Some("b2"), Some("m"), "y")),
+            Relation::SameMachine
+        );
+        assert_eq!(
+            here.relation(&host(Some("b2"), Some("n"), "box")),
+            Relation::Elsewhere
+        );
+        assert_eq!(
+            here.relation(&host(Some("b2"), None, "BOX.local")),
+            Relation::SameMachine
+        );
+        assert_eq!(
+            here.relation(&host(None, None, "other")),
+            Relation::Elsewhere
+        );
     }
 
     #[test]

@@ -112,7 +112,9 @@ pub fn lock_owner(file: &File) -> Option<i32> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let (kind, pid, place) = (fields.get(1)?, fields.get(4)?, fields.get(5)?);
         let same = place.rsplit(':').next()?.parse() == Ok(inode);
-        (*kind == "FLOCK" && same).then(|| pid.parse().ok()).flatten()
+        (*kind == "FLOCK" && same)
+            .then(|| pid.parse().ok())
+            .flatten()
     })
 }
 

@@ -1,0 +1,237 @@
+//! One run of the program: parse, do, render, exit code. The only code that prints.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::Parser as _;
+use clap::error::ErrorKind as ClapKind;
+
+use crate::cli::{Cli, Color, Format, Global};
+use crate::commands::context::Context;
+use crate::commands::{self, Failure};
+use crate::config;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::{self, Style};
+use crate::report::{Failed, Note, Report};
+use crate::sys::clock;
+
+/// How to print, as far as it is known.
+struct Printing {
+    format: Option<Format>,
+    exit_zero: bool,
+    quiet: bool,
+    verbose: bool,
+    color: Color,
+}
+
+/// Runs the program with the arguments `args`, its own name first, and returns its exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    let args: Vec<OsString> = args.into_iter().collect();
+    match Cli::try_parse_from(&args) {
+        Ok(cli) => run_parsed(&cli),
+        Err(error) => refuse(&error, &args),
+    }
+}
+
+fn run_parsed(cli: &Cli) -> Exit {
+    let mut printing = Printing::new(&cli.global);
+    match answer(cli, &mut printing) {
+        Ok((report, exit, notes)) => printing.finish(&report, exit, &notes),
+        Err((failure, notes)) => printing.fail(failure, &notes),
+    }
+}
+
+type Answer = (Report, Exit, Vec<Note>);
+
+fn answer(cli: &Cli, printing: &mut Printing) -> Result<Answer, (Failure, Vec<Note>)> {
+    let alone = |error: Error| (Failure::from(error), Vec::new());
+    printing.format = printing
+        .format
+        .or(config::output_format(None).map_err(alone)?);
+    commands::enter_directories(&cli.global).map_err(alone)?;
+    let mut context = Context::find().map_err(alone)?;
+    if printing.format.is_none() {
+        printing.format = config::output_format(Some(&context.place)).map_err(alone)?;
+    }
+    match commands::run(cli, &mut context) {
+        Ok(outcome) => {
+            let mut notes = context.notes;
+            notes.extend(outcome.notes);
+            Ok((outcome.report, outcome.exit, notes))
+        }
+        Err(failure) => Err((failure, context.notes)),
+    }
+}
+
+impl Printing {
+    fn new(global: &Global) -> Self {
+        let asked = env::var("GIT_LOCKS_EXIT_ZERO").ok();
+        Self {
+            format: global.format,
+            exit_zero: global.exit_zero
+                || asked.as_deref().and_then(config::boolean).unwrap_or(false),
+            quiet: global.quiet,
+            verbose: global.verbose,
+            color: global.color,
+        }
+    }
+
+    /// What is known when the command line could not be parsed: the words themselves.
+    fn guessed(args: &[OsString]) -> Self {
+        let words: Vec<&str> = args
+            .iter()
+            .filter_map(|arg| arg.to_str())
+            .take_while(|arg| *arg != "--")
+            .collect();
+        let value = |name: &str| {
+            words.iter().enumerate().find_map(|(index, word)| {
+                let rest = word.strip_prefix(name)?;
+                match rest.strip_prefix('=') {
+                    Some(value) => Some(value),
+                    None if rest.is_empty() => words.get(index + 1).copied(),
+                    None => None,
+                }
+            })
+        };
+        let format = value("--format").and_then(config::format);
+        Self {
+            format: format.or_else(|| config::output_format(None).ok().flatten()),
+            exit_zero: words.contains(&"--exit-zero")
+                || env::var("GIT_LOCKS_EXIT_ZERO")
+                    .is_ok_and(|v| config::boolean(&v).unwrap_or(false)),
+            quiet: false,
+            verbose: false,
+            color: match value("--color") {
+                Some("always") => Color::Always,
+                Some("never") => Color::Never,
+                _ => Color::Auto,
+            },
+        }
+    }
+
+    fn format(&self) -> Format {
+        let default = if io::stdout().is_terminal() {
+            Format::Human
+        } else {
+            Format::Toon
+        };
+        self.format.unwrap_or(default)
+    }
+
+    fn style(&self, terminal: bool) -> Style {
+        let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style {
+            color: match self.color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => terminal && !plain,
+            },
+            now: clock::wall(),
+        }
+    }
+
+    fn finish(&self, report: &Report, exit: Exit, notes: &[Note]) -> Exit {
+        let style = self.style(io::stdout().is_terminal());
+        self.say(notes);
+        if print(&output::render(report, self.format(), &style)) {
+            if self.exit_zero { Exit::SUCCESS } else { exit }
+        } else {
+            Exit::FATAL
+        }
+    }
+
+    fn fail(&self, failure: Failure, notes: &[Note]) -> Exit {
+        let exit = failure.error.kind().exit();
+        let report = Report::Failed(Failed::new(&failure.error, failure.plan_id));
+        self.say(notes);
+        complain(&output::render(
+            &report,
+            Format::Human,
+            &self.style(io::stderr().is_terminal()),
+        ));
+        if self.format() == Format::Human {
+            return exit;
+        }
+        self.finish(&report, exit, &[])
+    }
+
+    fn say(&self, notes: &[Note]) {
+        let color = self.style(io::stderr().is_terminal()).color;
+        complain(&output::notes(notes, self.quiet, self.verbose, color));
+    }
+}
+
+/// Answers a command line that clap did not take: help and versions, or a usage error.
+fn refuse(error: &clap::Error, args: &[OsString]) -> Exit {
+    let printing = Printing::guessed(args);
+    match error.kind() {
+        ClapKind::DisplayHelp | ClapKind::DisplayVersion => {
+            let text = error.render();
+            let terminal = io::stdout().is_terminal();
+            let shown = if printing.style(terminal).color {
+                text.ansi().to_string()
+            } else {
+                text.to_string()
+            };
+            if print(&shown) {
+                Exit::SUCCESS
+            } else {
+                Exit::FATAL
+            }
+        }
+        ClapKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if printing.format() == Format::Human =>
+        {
+            complain(&error.render().to_string());
+            Exit::USAGE
+        }
+        _ => printing.fail(Failure::from(usage(error)), &[]),
+    }
+}
+
+/// A usage error of clap's as one of ours: its first line, and where to read on.
+fn usage(error: &clap::Error) -> Error {
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = match error.kind() {
+        ClapKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing",
+        _ => lines
+            .next()
+            .unwrap_or("the command line could not be understood"),
+    };
+    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    if message.ends_with(':') {
+        // "the following required arguments were not provided:" and such: the next line names them.
+        message = format!("{message} {}", lines.next().unwrap_or_default());
+    }
+    let tip = text
+        .lines()
+        .map(str::trim)
+        .find_map(|line| line.strip_prefix("tip: "));
+    Error::usage(message).with_hint(tip.map_or_else(
+        || "git locks -h lists the commands".to_owned(),
+        str::to_owned,
+    ))
+}
+
+/// Prints on standard output; a reader that has gone away is not an error.
+fn print(text: &str) -> bool {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!(
+                "error: cannot write to standard output: {}\n",
+                crate::error::reason(&error)
+            ));
+            false
+        }
+        _ => true,
+    }
+}
+
+/// Prints on standard error. That nobody listens there is nothing to fail for.
+fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
