@@ -25,8 +25,9 @@ pub(super) struct UserConfig {
 
 enum Source {
     /// An open repository, whose configuration libgit2 has read already. It is kept because its
-    /// configuration refers to it.
-    Repository(Repository),
+    /// configuration refers to it. Read from a snapshot: the live one looks at every file again
+    /// for each key.
+    Repository(Repository, OnceCell<Option<Config>>),
     /// git, asked once, in what only git can open.
     Git(OnceCell<Vec<Entry>>),
     /// Only what belongs to the user and the machine.
@@ -42,7 +43,7 @@ impl UserConfig {
     }
 
     pub(super) fn of_repository(repository: Repository) -> Self {
-        Self::new(Source::Repository(repository))
+        Self::new(Source::Repository(repository, OnceCell::new()))
     }
 
     pub(super) fn asking_git() -> Self {
@@ -57,7 +58,11 @@ impl UserConfig {
     pub(super) fn get(&self, key: &str) -> Option<String> {
         let key = normal(key);
         last(self.exported.get_or_init(exported), &key).or_else(|| match &self.source {
-            Source::Repository(repository) => from_repository(repository, &key),
+            Source::Repository(repository, snapshot) => {
+                let read = || repository.config().and_then(|mut live| live.snapshot()).ok();
+                let snapshot = snapshot.get_or_init(read).as_ref()?;
+                from_repository(repository, snapshot, &key)
+            }
             Source::Git(entries) => last(entries.get_or_init(listed), &key),
             Source::Files => user_files().iter().find_map(|path| from_file(path, &key)),
         })
@@ -67,7 +72,7 @@ impl UserConfig {
 impl fmt::Debug for UserConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.source {
-            Source::Repository(_) => "UserConfig(repository)",
+            Source::Repository(..) => "UserConfig(repository)",
             Source::Git(_) => "UserConfig(git)",
             Source::Files => "UserConfig(files)",
         })
@@ -82,12 +87,11 @@ fn last(entries: &[Entry], key: &str) -> Option<String> {
         .map(|(_, value)| value.clone())
 }
 
-fn from_repository(repository: &Repository, key: &str) -> Option<String> {
-    let config = repository.config().ok()?;
-    let entry = config.get_entry(key).ok()?;
+fn from_repository(repository: &Repository, snapshot: &Config, key: &str) -> Option<String> {
+    let entry = snapshot.get_entry(key).ok()?;
     // libgit2 reads the XDG file beside GIT_CONFIG_GLOBAL, git instead of it only.
     if entry.level() == ConfigLevel::XDG && env::var_os("GIT_CONFIG_GLOBAL").is_some() {
-        let system = config.open_level(ConfigLevel::System).ok()?;
+        let system = repository.config().ok()?.open_level(ConfigLevel::System).ok()?;
         return system.get_entry(key).ok().map(|entry| value_of(&entry));
     }
     Some(value_of(&entry))
