@@ -1,6 +1,8 @@
 //! What we record about everyone who takes part in a lock: of which kind they are, and what
 //! vouches for them. Plain data; [`crate::liveness`] judges it, [`crate::store`] keeps it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::lease::{Lease, Moment, Now};
@@ -21,13 +23,14 @@ pub enum Kind {
     Leased,
 }
 
-/// One participant: the holder, or a waiter.
+/// One participant: the holder, or a waiter. `H` is its host: itself in memory, its number in
+/// a table on disk, where thousands of participants share few hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Participant {
+pub struct Participant<H = Arc<Host>> {
     /// What vouches for it.
     pub kind: Kind,
     /// Where `ticket`, `lease` and `process` were recorded.
-    pub host: Host,
+    pub host: H,
     /// When it last asked.
     pub ticket: Moment,
     /// The `ts` of its queue entry: tells that entry from a later one of the same id.
@@ -88,6 +91,28 @@ impl Grant {
     pub fn made_lock_of(&self, mtime_ns: i64) -> bool {
         self.made
             .is_some_and(|made| made.abs_diff(mtime_ns) < SAME_INSTANT_NS)
+    }
+}
+
+impl<H> Participant<H> {
+    /// The same participant with its host put in another way.
+    pub fn with_host<G>(self, host: G) -> Participant<G> {
+        Participant {
+            host,
+            kind: self.kind,
+            ticket: self.ticket,
+            queued_ts: self.queued_ts,
+            user: self.user,
+            inferred: self.inferred,
+            checkout: self.checkout,
+            workplace: self.workplace,
+            reason: self.reason,
+            ttl: self.ttl,
+            lease: self.lease,
+            process: self.process,
+            presence: self.presence,
+            grant: self.grant,
+        }
     }
 }
 

@@ -96,7 +96,7 @@ fn vouched_for(id: &PlanId, terms: &Terms, world: &dyn World, state: &MergeState
     let subject = Subject {
         id: Some(id),
         role: Role::Holder,
-        record: state.records.participants.get(id.as_str()),
+        record: state.records.participant(id.as_str()),
         seen_at: terms.now.moment.wall,
         records_lost_at: None,
     };

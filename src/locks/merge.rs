@@ -26,6 +26,7 @@
 //! same caller it changes nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::identity::PlanId;
 use crate::lease::{Lease, Moment, Now};
@@ -116,9 +117,21 @@ pub struct Records {
     /// When our records were found unreadable, in seconds since the Unix epoch.
     pub lost_at: Option<f64>,
     /// Everyone who takes part, by id.
-    pub participants: BTreeMap<String, Participant>,
+    pub participants: BTreeMap<String, Arc<Participant>>,
     /// Holders of rate windows who are no plans, by bot: their windows end by the clock alone.
     pub windows: BTreeMap<String, String>,
+}
+
+impl Records {
+    /// What is recorded about `id`.
+    pub fn participant(&self, id: &str) -> Option<&Participant> {
+        self.participants.get(id).map(AsRef::as_ref)
+    }
+
+    /// What is recorded about `id`, to be changed.
+    pub fn participant_mut(&mut self, id: &str) -> Option<&mut Participant> {
+        self.participants.get_mut(id).map(Arc::make_mut)
+    }
 }
 
 /// Everything there is to know about the lock.
@@ -262,7 +275,7 @@ impl MergeState {
     /// The record of the holder, where the lock file is the one that the record stands for.
     pub fn holder_record(&self) -> Option<&Participant> {
         let lock = self.lock.as_ref()?;
-        let record = self.records.participants.get(lock.holder.id()?.as_str())?;
+        let record = self.records.participant(lock.holder.id()?.as_str())?;
         let grant = record.grant.as_ref()?;
         grant.made_lock_of(lock.mtime_ns).then_some(record)
     }
@@ -311,7 +324,7 @@ impl MergeState {
                 let subject = Subject {
                     id: id.as_ref(),
                     role: Role::Waiter,
-                    record: self.records.participants.get(&entry.plan_id),
+                    record: self.records.participant(&entry.plan_id),
                     seen_at: entry.ts,
                     records_lost_at: self.records.lost_at,
                 };
@@ -343,14 +356,16 @@ impl MergeState {
     /// Those with a grant whose lock file is gone or is not theirs, but for cut-off grants.
     pub fn bereft(&self) -> impl Iterator<Item = (&String, &Participant)> {
         let current = self.holder_record().map(std::ptr::from_ref);
-        self.records
+        let all = self
+            .records
             .participants
             .iter()
-            .filter(move |(id, record)| {
-                record.grant.is_some()
-                    && current != Some(std::ptr::from_ref(*record))
-                    && !self.cut_off.contains(id)
-            })
+            .map(|(id, record)| (id, record.as_ref()));
+        all.filter(move |(id, record)| {
+            record.grant.is_some()
+                && current != Some(std::ptr::from_ref(*record))
+                && !self.cut_off.contains(id)
+        })
     }
 }
 
@@ -377,7 +392,7 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
         }
     }
     for id in std::mem::take(&mut next.cut_off) {
-        if let Some(record) = next.records.participants.get_mut(&id) {
+        if let Some(record) = next.records.participant_mut(&id) {
             record.grant = None;
         }
     }
@@ -387,7 +402,7 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
 
 /// The lock file of a holder that is provably present, made anew.
 fn restored(state: &MergeState, plan: PlanId) -> LockFile {
-    let record = state.records.participants.get(plan.as_str());
+    let record = state.records.participant(plan.as_str());
     let made = record
         .and_then(|record| record.grant.as_ref())
         .and_then(|grant| grant.made);
@@ -400,7 +415,7 @@ fn restored(state: &MergeState, plan: PlanId) -> LockFile {
 
 /// Ends a grant: the entry that it stood on leaves the queue, a later one of the same id stays.
 fn forget_grant(state: &mut MergeState, id: &str) {
-    let Some(record) = state.records.participants.get_mut(id) else {
+    let Some(record) = state.records.participant_mut(id) else {
         return;
     };
     record.grant = None;
@@ -528,7 +543,7 @@ fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) 
             record.process.clone_from(&bid.process);
             record.ttl = Some(bid.ttl);
         }
-        record.host = rules.now.host.clone();
+        record.host = Arc::new(rules.now.host.clone());
         record.ticket = rules.now.moment;
         record.lease = (record.kind == Kind::Leased)
             .then(|| Lease::starting(&rules.now, record.ttl.unwrap_or(bid.ttl)));
@@ -573,19 +588,19 @@ fn adopt(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
     });
     next.records
         .participants
-        .insert(caller.id.as_str().to_owned(), record);
+        .insert(caller.id.as_str().to_owned(), Arc::new(record));
 }
 
 fn holder_record_mut(state: &mut MergeState) -> Option<&mut Participant> {
     state.holder_record()?;
     let id = state.lock.as_ref()?.holder.id()?.as_str().to_owned();
-    state.records.participants.get_mut(&id)
+    state.records.participant_mut(&id)
 }
 
 fn participant(caller: &Caller, bid: &Bid, queued_ts: f64, rules: &Rules) -> Participant {
     Participant {
         kind: bid.kind,
-        host: rules.now.host.clone(),
+        host: Arc::new(rules.now.host.clone()),
         ticket: rules.now.moment,
         queued_ts,
         user: caller.user,
@@ -611,7 +626,7 @@ fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> boo
         next.queue.push(Entry::new(&caller.id, ts));
     }
     let fresh = participant(caller, bid, ts, rules);
-    match next.records.participants.get_mut(id) {
+    match next.records.participant_mut(id) {
         Some(record) if !joined => {
             let recent = record
                 .quiet_for(&rules.now)
@@ -628,7 +643,9 @@ fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> boo
             }
         }
         _ => {
-            next.records.participants.insert(id.to_owned(), fresh);
+            next.records
+                .participants
+                .insert(id.to_owned(), Arc::new(fresh));
         }
     }
     joined
@@ -651,7 +668,7 @@ fn all_passed_over(
                 .waiters
                 .get(&entry.plan_id)
                 .is_some_and(|v| v.present);
-            let quiet = match state.records.participants.get(&entry.plan_id) {
+            let quiet = match state.records.participant(&entry.plan_id) {
                 Some(record) => record.quiet_for(&rules.now),
                 None => Some(rules.now.moment.wall - entry.ts),
             };
@@ -698,7 +715,7 @@ fn grant(
         .find(|entry| entry.plan_id == caller.id.as_str())
         .map(|entry| entry.ts);
     let mut record = participant(caller, bid, ts.unwrap_or(rules.now.moment.wall), rules);
-    if let Some(waited) = next.records.participants.get(caller.id.as_str()) {
+    if let Some(waited) = next.records.participant(caller.id.as_str()) {
         record.reason = record.reason.or_else(|| waited.reason.clone());
         record.presence.clone_from(&waited.presence);
     }
@@ -712,7 +729,7 @@ fn grant(
     let expires_at = record.lease.map(|lease| lease.expires_at());
     next.records
         .participants
-        .insert(caller.id.as_str().to_owned(), record);
+        .insert(caller.id.as_str().to_owned(), Arc::new(record));
     next.lock = Some(LockFile {
         holder: Holder::Plan(caller.id.clone()),
         mtime_ns: 0,
@@ -813,7 +830,7 @@ pub fn renew(
     if bid.insists {
         record.ttl = Some(bid.ttl);
     }
-    record.host = rules.now.host.clone();
+    record.host = Arc::new(rules.now.host.clone());
     record.ticket = rules.now.moment;
     let lease = Lease::starting(&rules.now, record.ttl.unwrap_or(bid.ttl));
     record.lease = Some(lease);

@@ -59,7 +59,12 @@ impl UserConfig {
         let key = normal(key);
         last(self.exported.get_or_init(exported), &key).or_else(|| match &self.source {
             Source::Repository(repository, snapshot) => {
-                let read = || repository.config().and_then(|mut live| live.snapshot()).ok();
+                let read = || {
+                    repository
+                        .config()
+                        .and_then(|mut live| live.snapshot())
+                        .ok()
+                };
                 let snapshot = snapshot.get_or_init(read).as_ref()?;
                 from_repository(repository, snapshot, &key)
             }
@@ -91,7 +96,11 @@ fn from_repository(repository: &Repository, snapshot: &Config, key: &str) -> Opt
     let entry = snapshot.get_entry(key).ok()?;
     // libgit2 reads the XDG file beside GIT_CONFIG_GLOBAL, git instead of it only.
     if entry.level() == ConfigLevel::XDG && env::var_os("GIT_CONFIG_GLOBAL").is_some() {
-        let system = repository.config().ok()?.open_level(ConfigLevel::System).ok()?;
+        let system = repository
+            .config()
+            .ok()?
+            .open_level(ConfigLevel::System)
+            .ok()?;
         return system.get_entry(key).ok().map(|entry| value_of(&entry));
     }
     Some(value_of(&entry))

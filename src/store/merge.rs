@@ -24,6 +24,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use crate::error::{Error, Result};
 use crate::identity::PlanId;
 use crate::liveness::{Evidence, Terms, World};
@@ -87,7 +90,6 @@ struct Snapshot {
     state: MergeState,
     lock: Option<lock_file::Read>,
     queue: Document,
-    records: Records,
     records_corrupt: bool,
 }
 
@@ -255,10 +257,9 @@ impl<'a> MergeStore<'a> {
         let loaded = self.load_records(lock.is_some())?;
         let entries = queue.get("waiting").map(parse_queue).unwrap_or_default();
         Ok(Snapshot {
-            state: self.assemble(lock.as_ref(), entries, loaded.records.clone()),
+            state: self.assemble(lock.as_ref(), entries, loaded.records),
             lock,
             queue,
-            records: loaded.records,
             records_corrupt: loaded.corrupt,
         })
     }
@@ -368,9 +369,9 @@ impl<'a> MergeStore<'a> {
                 mtime_ns: read.lock.mtime_ns,
             });
         }
-        let mut on_disk = &old.records;
-        if first != old.records {
-            self.retire(&old.records, &first);
+        let mut on_disk = &old.state.records;
+        if first != old.state.records {
+            self.retire(&old.state.records, &first);
             if !guard.is_intact()? {
                 return Ok(Commit::StartOver);
             }
@@ -448,8 +449,7 @@ impl<'a> MergeStore<'a> {
         let temp = Temp::write(self.base, format!("{name}\n").as_bytes(), self.modes, false)?;
         let made = temp.stamp()?;
         if let Some(grant) = records
-            .participants
-            .get_mut(&name)
+            .participant_mut(&name)
             .and_then(|record| record.grant.as_mut())
         {
             grant.made = Some(made);
@@ -507,7 +507,7 @@ impl<'a> MergeStore<'a> {
             .iter()
             .map(|entry| entry.plan_id.as_str())
             .collect();
-        for (id, record) in &old.records.participants {
+        for (id, record) in &old.state.records.participants {
             if record.kind != Kind::Plan && !queued.contains(id.as_str()) && !there(id) {
                 witness::remove(self.stand, id);
             }
@@ -516,7 +516,7 @@ impl<'a> MergeStore<'a> {
 
     /// Lets programs that know only plans see the caller alive.
     fn stand_witness(&self, caller: &PlanId, next: &MergeState, world: &dyn World) -> Result<()> {
-        let record = next.records.participants.get(caller.as_str());
+        let record = next.records.participant(caller.as_str());
         let needs_one = record.is_some_and(|record| record.kind != Kind::Plan)
             && (next
                 .queue
@@ -546,20 +546,27 @@ fn set_aside_note(path: &Path, aside: &Path) -> Note {
     ))
 }
 
+/// What matters of an entry; of other fields only that they are there.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    plan_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ts: Option<&'a RawValue>,
+}
+
 /// The entries of the queue: one without a string id is dropped, a `ts` that is no number is 0.
 fn parse_queue(raw: &str) -> Vec<Entry> {
     let items = document::array(raw).unwrap_or_default();
     items
         .into_iter()
         .filter_map(|raw| {
-            let fields: serde_json::Map<String, serde_json::Value> =
-                serde_json::from_str(&raw).ok()?;
+            let fields: Fields<'_> = serde_json::from_str(&raw).ok()?;
+            let plan_id = serde_json::from_str(fields.plan_id?.get()).ok()?;
+            let ts = fields.ts.and_then(|ts| serde_json::from_str(ts.get()).ok());
             Some(Entry {
-                plan_id: fields.get("plan_id")?.as_str()?.to_owned(),
-                ts: fields
-                    .get("ts")
-                    .and_then(serde_json::Value::as_f64)
-                    .unwrap_or(0.0),
+                plan_id,
+                ts: ts.unwrap_or(0.0),
                 raw,
             })
         })

@@ -1,12 +1,13 @@
 //! Our own file beside the shared ones: grants, leases, the fence. No other program reads it.
 //!
-//! `{"format": 1, "fence": N, "participants": {id: …}, …}`. A newer format than we know is
-//! refused. A file that cannot be read as this is set aside, and from then on a holder without
+//! `{"format": 1, "fence": N, "hosts": [host, …], "participants": {id: {"host": 0, …}}, …}`.
+//! A newer format than we know is refused. A file that cannot be read as this is set aside, and from then on a holder without
 //! a record is unknown until the default lease after its lock file's time has passed; the next
 //! fence starts at the Unix time, so that it never decreases.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use crate::participant::Participant;
 use crate::store::document::set_aside;
 use crate::store::{APPEND_LIMIT, STATE_LIMIT};
 use crate::sys::file::{self, Modes, Temp};
+use crate::sys::host::Host;
 use crate::text;
 
 /// The format we read and write.
@@ -33,7 +35,9 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lost_at: Option<f64>,
     #[serde(default)]
-    participants: BTreeMap<String, Participant>,
+    hosts: Vec<Host>,
+    #[serde(default)]
+    participants: BTreeMap<String, Participant<usize>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     windows: BTreeMap<String, String>,
 }
@@ -70,32 +74,32 @@ pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
             corrupt: false,
         });
     };
-    if let Ok(version) = serde_json::from_slice::<Version>(&content.bytes)
-        && version.format > FORMAT
-    {
+    let stored = serde_json::from_slice::<Stored>(&content.bytes).ok();
+    let format = match &stored {
+        Some(stored) => stored.format,
+        None => {
+            serde_json::from_slice::<Version>(&content.bytes).map_or(0, |version| version.format)
+        }
+    };
+    if format > FORMAT {
         return Err(Error::new(
             ErrorKind::Io,
             format!(
-                "{} has format {}, newer than this git-locks knows",
-                text::path(path),
-                version.format
+                "{} has format {format}, newer than this git-locks knows",
+                text::path(path)
             ),
         )
         .with_hint("use the newer git-locks that wrote it"));
     }
-    match serde_json::from_slice::<Stored>(&content.bytes) {
-        Ok(stored) if content.bytes.len() as u64 <= STATE_LIMIT => Ok(Loaded {
-            records: Records {
-                fence: stored.fence,
-                ending: stored.ending,
-                idle: stored.idle,
-                lost_at: stored.lost_at,
-                participants: stored.participants,
-                windows: stored.windows,
-            },
+    match stored
+        .filter(|_| content.bytes.len() as u64 <= STATE_LIMIT)
+        .and_then(unpack)
+    {
+        Some(records) => Ok(Loaded {
+            records,
             corrupt: false,
         }),
-        _ => Ok(Loaded {
+        None => Ok(Loaded {
             records: Records {
                 fence: unix_time(now),
                 lost_at: Some(now),
@@ -103,6 +107,51 @@ pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
             },
             corrupt: true,
         }),
+    }
+}
+
+/// The records of a file; `None` where a participant names a host that is not in the table.
+fn unpack(stored: Stored) -> Option<Records> {
+    let hosts: Vec<Arc<Host>> = stored.hosts.into_iter().map(Arc::new).collect();
+    let participants = stored.participants.into_iter().map(|(id, participant)| {
+        let host = Arc::clone(hosts.get(participant.host)?);
+        Some((id, Arc::new(participant.with_host(host))))
+    });
+    Some(Records {
+        fence: stored.fence,
+        ending: stored.ending,
+        idle: stored.idle,
+        lost_at: stored.lost_at,
+        participants: participants.collect::<Option<_>>()?,
+        windows: stored.windows,
+    })
+}
+
+/// The file of the records.
+fn pack(records: &Records) -> Stored {
+    let mut hosts: Vec<Arc<Host>> = Vec::new();
+    let participants = records.participants.iter().map(|(id, participant)| {
+        let known = hosts
+            .iter()
+            .position(|host| Arc::ptr_eq(host, &participant.host) || *host == participant.host);
+        let number = known.unwrap_or(hosts.len());
+        if known.is_none() {
+            hosts.push(Arc::clone(&participant.host));
+        }
+        (
+            id.clone(),
+            Participant::clone(participant).with_host(number),
+        )
+    });
+    Stored {
+        format: FORMAT,
+        fence: records.fence,
+        ending: records.ending.clone(),
+        idle: records.idle.clone(),
+        lost_at: records.lost_at,
+        participants: participants.collect(),
+        hosts: hosts.into_iter().map(|host| Host::clone(&host)).collect(),
+        windows: records.windows.clone(),
     }
 }
 
@@ -123,15 +172,7 @@ pub fn save(
     corrupt: bool,
     modes: Modes,
 ) -> Result<Option<PathBuf>> {
-    let stored = Stored {
-        format: FORMAT,
-        fence: records.fence,
-        ending: records.ending.clone(),
-        idle: records.idle.clone(),
-        lost_at: records.lost_at,
-        participants: records.participants.clone(),
-        windows: records.windows.clone(),
-    };
+    let stored = pack(records);
     let mut text = serde_json::to_vec(&stored).map_err(|e| {
         Error::new(
             ErrorKind::Io,
