@@ -1,0 +1,28 @@
+//! The command-line contract, tested from outside on repositories that real git made.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::float_cmp,
+    reason = "tests fail by panicking and compare the very numbers they were given"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod foreign;
+mod identity;
+mod lease;
+mod liveness;
+mod manners;
+mod merge;
+mod options;
+mod output;
+mod place;
+mod place_hooks;
+mod place_layouts;
+mod place_refusals;
+mod rate_window;
+mod release;
+mod shared_clone;
