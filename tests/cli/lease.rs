@@ -9,15 +9,25 @@ use crate::common::{DEADLINE, Env, eventually};
 
 /// A process that runs until its standard input closes.
 fn companion(env: &Env) -> Child {
-    env.command("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("cat")
+    env.command("cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("cat")
 }
 
 #[test]
 fn a_ttl_sets_the_end_of_the_lease() {
     let env = Env::new();
     let repo = env.init("repo");
-    for (who, ttl, seconds) in [("a", "90s", 90.0), ("b", "5m", 300.0), ("c", "1h30m", 5400.0)] {
-        let ends = env.merge(&repo, &format!("acquire --as {who} --ttl {ttl}")).number("expires_at");
+    for (who, ttl, seconds) in [
+        ("a", "90s", 90.0),
+        ("b", "5m", 300.0),
+        ("c", "1h30m", 5400.0),
+    ] {
+        let ends = env
+            .merge(&repo, &format!("acquire --as {who} --ttl {ttl}"))
+            .number("expires_at");
         assert!((ends - now() - seconds).abs() < 30.0, "{ttl}: {ends}");
         env.merge(&repo, &format!("release --as {who}")).exits(0);
     }
@@ -34,7 +44,11 @@ fn the_default_ttl_is_an_hour_and_can_be_set() {
     let ends = env.merge(&repo, "acquire --as a").number("expires_at");
     assert!((ends - now() - 600.0).abs() < 30.0, "{ends}");
     env.merge(&repo, "release --as a").exits(0);
-    let run = env.call(&repo).env("GIT_LOCKS_TTL", "20m").args("--format json merge acquire --as a").run();
+    let run = env
+        .call(&repo)
+        .env("GIT_LOCKS_TTL", "20m")
+        .args("--format json merge acquire --as a")
+        .run();
     let ends = run.exits(0).number("expires_at");
     assert!((ends - now() - 1200.0).abs() < 30.0, "{ends}");
 }
@@ -44,7 +58,9 @@ fn an_ended_lease_is_stale_and_reclaimed() {
     let env = Env::new();
     let repo = env.init("repo");
     env.merge(&repo, "acquire --as a --ttl 1s").exits(0);
-    eventually(DEADLINE, || env.merge(&repo, "check").get("staleness") == json!("stale"));
+    eventually(DEADLINE, || {
+        env.merge(&repo, "check").get("staleness") == json!("stale")
+    });
     env.merge(&repo, "acquire --as b")
         .exits(0)
         .says(&[("reclaimed", json!(true)), ("reclaimed_from", json!("a"))]);
@@ -73,7 +89,10 @@ fn renew_keeps_the_length_of_the_lease() {
     let env = Env::new();
     let repo = env.init("repo");
     env.merge(&repo, "acquire --as a --ttl 5m").exits(0);
-    let ends = env.merge(&repo, "renew --as a").exits(0).number("expires_at");
+    let ends = env
+        .merge(&repo, "renew --as a")
+        .exits(0)
+        .number("expires_at");
     assert!((ends - now() - 300.0).abs() < 30.0, "{ends}");
 }
 
@@ -96,8 +115,14 @@ fn renew_of_what_is_not_held_is_refused() {
 fn acquiring_again_renews() {
     let env = Env::new();
     let repo = env.init("repo");
-    let first = env.merge(&repo, "acquire --as a --ttl 5m").number("expires_at");
-    let later = || env.merge(&repo, "acquire --as a --ttl 5m").number("expires_at") > first;
+    let first = env
+        .merge(&repo, "acquire --as a --ttl 5m")
+        .number("expires_at");
+    let later = || {
+        env.merge(&repo, "acquire --as a --ttl 5m")
+            .number("expires_at")
+            > first
+    };
     eventually(DEADLINE, later);
 }
 
@@ -106,11 +131,18 @@ fn a_plan_keeps_no_lease() {
     let env = Env::new();
     let repo = env.init("repo");
     plan(&repo, "a");
-    env.merge(&repo, "acquire --as a").exits(0).says(&[("expires_at", json!(null))]);
-    env.merge(&repo, "renew --as a").exits(0).says(&[("action", json!("noop"))]);
+    env.merge(&repo, "acquire --as a")
+        .exits(0)
+        .says(&[("expires_at", json!(null))]);
+    env.merge(&repo, "renew --as a")
+        .exits(0)
+        .says(&[("action", json!("noop"))]);
     plan(&repo, "b");
     env.merge(&repo, "release --as a").exits(0);
-    let ends = env.merge(&repo, "acquire --as b --ttl 5m").exits(0).number("expires_at");
+    let ends = env
+        .merge(&repo, "acquire --as b --ttl 5m")
+        .exits(0)
+        .number("expires_at");
     assert!((ends - now() - 300.0).abs() < 30.0, "{ends}");
 }
 
@@ -123,16 +155,24 @@ fn while_pid_ends_with_its_process_even_as_a_zombie() {
             keep_plans(&repo);
         }
         let mut child = companion(&env);
-        let run = env.merge(&repo, &format!("acquire --as a --while-pid {}", child.id())).exits(0);
+        let run = env
+            .merge(&repo, &format!("acquire --as a --while-pid {}", child.id()))
+            .exits(0);
         run.says(&[("expires_at", json!(null))]);
-        env.merge(&repo, "check").says(&[("staleness", json!("fresh"))]);
+        env.merge(&repo, "check")
+            .says(&[("staleness", json!("fresh"))]);
         env.merge(&repo, "acquire --as b --ttl 1h").exits(75);
         child.kill().expect("a signal");
         // Not waited for: it stays a zombie meanwhile.
-        eventually(DEADLINE, || env.merge(&repo, "check").get("staleness") == json!("stale"));
+        eventually(DEADLINE, || {
+            env.merge(&repo, "check").get("staleness") == json!("stale")
+        });
         child.wait().expect("an exit status");
-        env.merge(&repo, "check").says(&[("staleness", json!("stale"))]);
-        env.merge(&repo, "acquire --as b --ttl 1h").exits(0).says(&[("reclaimed_from", json!("a"))]);
+        env.merge(&repo, "check")
+            .says(&[("staleness", json!("stale"))]);
+        env.merge(&repo, "acquire --as b --ttl 1h")
+            .exits(0)
+            .says(&[("reclaimed_from", json!("a"))]);
         env.merge(&repo, "release --as b").exits(0);
     }
 }
@@ -144,7 +184,13 @@ fn while_pid_of_no_process_is_an_error() {
     let mut child = companion(&env);
     child.kill().expect("a signal");
     child.wait().expect("an exit status");
-    let run = env.merge(&repo, &format!("acquire --as a --while-pid {}", child.id())).exits(1);
-    run.says(&[("status", json!("error")), ("error_code", json!("NOT_FOUND"))]).one_line_error();
+    let run = env
+        .merge(&repo, &format!("acquire --as a --while-pid {}", child.id()))
+        .exits(1);
+    run.says(&[
+        ("status", json!("error")),
+        ("error_code", json!("NOT_FOUND")),
+    ])
+    .one_line_error();
     assert_eq!(holder(&repo), None);
 }

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::common::Env;
 use crate::common::fixture::{
-    base, hold, holder, keep_plans, lock_file, mid_recovery, plan, queue_file, queue_of, read_queue,
-    waiting, write_queue,
+    base, hold, holder, keep_plans, lock_file, mid_recovery, plan, queue_file, queue_of,
+    read_queue, waiting, write_queue,
 };
 
 /// The canonical fields of an admitted acquire.
@@ -44,7 +44,10 @@ fn the_queue_entry_is_what_other_programs_write() {
     let entry = queue["waiting"][0].as_object().expect("an entry");
     assert_eq!(entry.keys().collect::<Vec<_>>(), ["plan_id", "ts"]);
     let ts = entry["ts"].as_f64().expect("float seconds");
-    assert!(ts >= before - 1.0 && ts <= crate::common::fixture::now() + 1.0, "{ts}");
+    assert!(
+        ts >= before - 1.0 && ts <= crate::common::fixture::now() + 1.0,
+        "{ts}"
+    );
 }
 
 #[test]
@@ -55,12 +58,14 @@ fn the_holder_who_asks_again_already_holds() {
     let queue = std::fs::read(queue_file(&repo)).expect("a queue");
     let again = env.merge(&repo, "acquire --as a").exits(0);
     assert_eq!(again.number("fence"), first.number("fence"));
-    again.fields(&format!("{ADMITTED} fence expires_at")).says(&[
-        ("action", json!("already_held")),
-        ("admission", json!("admitted")),
-        ("reclaimed", json!(false)),
-        ("waiting_count", json!(0)),
-    ]);
+    again
+        .fields(&format!("{ADMITTED} fence expires_at"))
+        .says(&[
+            ("action", json!("already_held")),
+            ("admission", json!("admitted")),
+            ("reclaimed", json!(false)),
+            ("waiting_count", json!(0)),
+        ]);
     assert_eq!(std::fs::read(queue_file(&repo)).expect("a queue"), queue);
     assert_eq!(holder(&repo).as_deref(), Some("a\n"));
 }
@@ -82,7 +87,9 @@ fn the_second_is_blocked_and_keeps_its_place() {
             ("waiting_count", json!(2)),
             ("position", json!(1)),
         ]);
-    env.merge(&repo, "acquire --as c").exits(75).says(&[("position", json!(2))]);
+    env.merge(&repo, "acquire --as c")
+        .exits(75)
+        .says(&[("position", json!(2))]);
     let queue = std::fs::read(queue_file(&repo)).expect("a queue");
     env.merge(&repo, "acquire --as b")
         .exits(75)
@@ -118,10 +125,18 @@ fn first_come_first_served_after_a_release() {
     env.merge(&repo, "acquire --as c")
         .exits(75)
         .fields_then(BLOCKED, BLOCKED_MORE)
-        .says(&[("blocking_plan_id", json!(null)), ("position", json!(2)), ("waiting_count", json!(2))]);
+        .says(&[
+            ("blocking_plan_id", json!(null)),
+            ("position", json!(2)),
+            ("waiting_count", json!(2)),
+        ]);
     assert_eq!(holder(&repo), None);
-    env.merge(&repo, "acquire --as b").exits(0).says(&[("action", json!("acquired"))]);
-    env.merge(&repo, "acquire --as c").exits(75).says(&[("blocking_plan_id", json!("b"))]);
+    env.merge(&repo, "acquire --as b")
+        .exits(0)
+        .says(&[("action", json!("acquired"))]);
+    env.merge(&repo, "acquire --as c")
+        .exits(75)
+        .says(&[("blocking_plan_id", json!("b"))]);
 }
 
 #[test]
@@ -136,10 +151,14 @@ fn the_blocked_learn_since_when_where_and_why() {
         .exits(0);
     let run = env.merge(&repo, "acquire --as b").exits(75);
     let since = run.number("holder_since");
-    assert!(since >= before - 1.0 && since <= crate::common::fixture::now() + 1.0, "{since}");
+    assert!(
+        since >= before - 1.0 && since <= crate::common::fixture::now() + 1.0,
+        "{since}"
+    );
     assert!(!run.text("holder_where").is_empty());
     run.says(&[("reason", json!("land the parser"))]);
-    env.merge(&repo, "check").says(&[("reason", json!("land the parser"))]);
+    env.merge(&repo, "check")
+        .says(&[("reason", json!("land the parser"))]);
 }
 
 #[test]
@@ -160,7 +179,10 @@ fn fences_only_grow() {
     env.merge(&repo, "release --as b").exits(0);
     hold(&repo, "gone\n");
     fences.push(env.merge(&repo, "acquire --as b").exits(0).number("fence"));
-    assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "{fences:?}");
+    assert!(
+        fences.windows(2).all(|pair| pair[0] < pair[1]),
+        "{fences:?}"
+    );
 }
 
 #[test]
@@ -169,10 +191,13 @@ fn the_front_is_the_first_of_the_list_whatever_its_time() {
     let repo = env.init("repo");
     plan(&repo, "early");
     plan(&repo, "late");
-    write_queue(&repo, &json!({"waiting": [
-        {"plan_id": "late", "ts": 4_000_000_000.5},
-        {"plan_id": "early", "ts": 1.0},
-    ]}));
+    write_queue(
+        &repo,
+        &json!({"waiting": [
+            {"plan_id": "late", "ts": 4_000_000_000.5},
+            {"plan_id": "early", "ts": 1.0},
+        ]}),
+    );
     env.merge(&repo, "acquire --as early")
         .exits(75)
         .says(&[("blocking_plan_id", json!(null)), ("position", json!(2))]);
@@ -185,7 +210,9 @@ fn dead_waiters_are_pruned() {
     let repo = env.init("repo");
     plan(&repo, "b");
     queue_of(&repo, &["dead", "../x", "b", "dead-too"]);
-    env.merge(&repo, "acquire --as b").exits(0).says(&[("waiting_count", json!(1))]);
+    env.merge(&repo, "acquire --as b")
+        .exits(0)
+        .says(&[("waiting_count", json!(1))]);
     assert_eq!(waiting(&repo), ["b"]);
 }
 
@@ -231,9 +258,13 @@ fn only_the_front_reclaims() {
     plan(&repo, "c");
     hold(&repo, "dead\n");
     queue_of(&repo, &["dead", "b", "c"]);
-    env.merge(&repo, "acquire --as c").exits(75).says(&[("position", json!(2))]);
+    env.merge(&repo, "acquire --as c")
+        .exits(75)
+        .says(&[("position", json!(2))]);
     assert_eq!(holder(&repo).as_deref(), Some("dead\n"));
-    env.merge(&repo, "acquire --as b").exits(0).says(&[("reclaimed", json!(true))]);
+    env.merge(&repo, "acquire --as b")
+        .exits(0)
+        .says(&[("reclaimed", json!(true))]);
 }
 
 #[test]
@@ -245,13 +276,18 @@ fn a_stale_holder_with_a_live_worktree_is_left_alone() {
     hold(&repo, "recovering\n");
     env.merge(&repo, "acquire --as b")
         .exits(75)
-        .fields_then(&format!("{BLOCKED} stale_holder_live_worktree"), BLOCKED_MORE)
+        .fields_then(
+            &format!("{BLOCKED} stale_holder_live_worktree"),
+            BLOCKED_MORE,
+        )
         .says(&[
             ("stale_holder_live_worktree", json!(true)),
             ("blocking_plan_id", json!("recovering")),
         ]);
     assert_eq!(holder(&repo).as_deref(), Some("recovering\n"));
-    env.merge(&repo, "check").exits(0).says(&[("staleness", json!("fresh"))]);
+    env.merge(&repo, "check")
+        .exits(0)
+        .says(&[("staleness", json!("fresh"))]);
 }
 
 #[test]
@@ -261,7 +297,8 @@ fn an_id_that_nothing_vouches_for_is_granted_with_a_warning() {
     keep_plans(&repo);
     let run = env.merge(&repo, "acquire --as nobody-knows").exits(0);
     assert!(run.stderr.contains("warning: "), "{run:#?}");
-    env.merge(&repo, "check").says(&[("staleness", json!("stale"))]);
+    env.merge(&repo, "check")
+        .says(&[("staleness", json!("stale"))]);
     plan(&repo, "b");
     env.merge(&repo, "acquire --as b")
         .exits(0)
@@ -282,11 +319,14 @@ fn a_caller_who_is_vouched_for_gets_no_warning() {
 fn check_of_a_free_lock() {
     let env = Env::new();
     let repo = env.init("repo");
-    env.merge(&repo, "check --as a").exits(0).fields("status plan_id lock_path").says(&[
-        ("status", json!("free")),
-        ("plan_id", json!("a")),
-        ("lock_path", json!(lock_file(&repo).to_str())),
-    ]);
+    env.merge(&repo, "check --as a")
+        .exits(0)
+        .fields("status plan_id lock_path")
+        .says(&[
+            ("status", json!("free")),
+            ("plan_id", json!("a")),
+            ("lock_path", json!(lock_file(&repo).to_str())),
+        ]);
     assert!(!base(&repo).exists());
 }
 
@@ -319,7 +359,9 @@ fn check_exit_code_is_one_only_for_another_holder() {
     let repo = env.init("repo");
     env.merge(&repo, "check --as b --exit-code").exits(0);
     env.merge(&repo, "acquire --as a").exits(0);
-    env.merge(&repo, "check --as b --exit-code").exits(1).says(&[("status", json!("held"))]);
+    env.merge(&repo, "check --as b --exit-code")
+        .exits(1)
+        .says(&[("status", json!("held"))]);
     env.merge(&repo, "check --as a --exit-code").exits(0);
     env.merge(&repo, "check --as b").exits(0);
 }
@@ -329,11 +371,16 @@ fn check_fence_is_zero_only_for_the_holder_of_that_grant() {
     let env = Env::new();
     let repo = env.init("repo");
     let fence = env.merge(&repo, "acquire --as a").exits(0).number("fence");
-    env.merge(&repo, &format!("check --as a --fence {fence}")).exits(0);
-    env.merge(&repo, &format!("check --as a --fence {}", fence + 1.0)).exits(1);
-    env.merge(&repo, &format!("check --as b --fence {fence}")).exits(1);
+    env.merge(&repo, &format!("check --as a --fence {fence}"))
+        .exits(0);
+    env.merge(&repo, &format!("check --as a --fence {}", fence + 1.0))
+        .exits(1);
+    env.merge(&repo, &format!("check --as b --fence {fence}"))
+        .exits(1);
     env.merge(&repo, "release --as a").exits(0);
-    env.merge(&repo, &format!("check --as a --fence {fence}")).exits(1);
+    env.merge(&repo, &format!("check --as a --fence {fence}"))
+        .exits(1);
     env.merge(&repo, "acquire --as a").exits(0);
-    env.merge(&repo, &format!("check --as a --fence {fence}")).exits(1);
+    env.merge(&repo, &format!("check --as a --fence {fence}"))
+        .exits(1);
 }

@@ -11,7 +11,8 @@ use crate::common::{Call, Env, Run};
 
 /// Runs `git locks --format json merge <verb> --as <who>` put together by `call`.
 fn turn(call: Call, verb: &str, who: &str) -> Run {
-    call.args(&format!("--format json merge {verb} --as {who}")).run()
+    call.args(&format!("--format json merge {verb} --as {who}"))
+        .run()
 }
 
 /// Fails the test unless every one of `callers` uses the lock file `lock`: each acquires in
@@ -21,14 +22,21 @@ pub fn agree_by(lock: &Path, callers: &[&dyn Fn() -> Call]) {
     for (index, caller) in callers.iter().enumerate() {
         let who = format!("caller-{index}");
         let run = turn(caller(), "acquire", &who).exits(0);
-        assert_eq!(std::fs::read(lock).ok(), Some(format!("{who}\n").into_bytes()), "{run:#?}");
+        assert_eq!(
+            std::fs::read(lock).ok(),
+            Some(format!("{who}\n").into_bytes()),
+            "{run:#?}"
+        );
         if let Some(shown) = lock.to_str() {
             assert_eq!(run.text("lock_path"), shown);
         }
         for other in callers {
             let seen = turn(other(), "check", "looker").exits(0);
             assert_eq!(seen.get("lock_path"), run.get("lock_path"));
-            seen.says(&[("holder_plan_id", json!(who)), ("staleness", json!("fresh"))]);
+            seen.says(&[
+                ("holder_plan_id", json!(who)),
+                ("staleness", json!("fresh")),
+            ]);
         }
         let next = callers[(index + 1) % callers.len()];
         let run = turn(next(), "release", &who).exits(0);
@@ -41,7 +49,10 @@ pub fn agree_by(lock: &Path, callers: &[&dyn Fn() -> Call]) {
 #[track_caller]
 pub fn agree(env: &Env, lock: &Path, places: &[&Path]) {
     let callers: Vec<_> = places.iter().map(|place| move || env.call(place)).collect();
-    let callers: Vec<&dyn Fn() -> Call> = callers.iter().map(|call| call as &dyn Fn() -> Call).collect();
+    let callers: Vec<&dyn Fn() -> Call> = callers
+        .iter()
+        .map(|call| call as &dyn Fn() -> Call)
+        .collect();
     agree_by(lock, &callers);
 }
 
@@ -100,8 +111,15 @@ fn a_worktree_moved_by_hand_and_repaired() {
 fn a_worktree_inside_the_main_checkout() {
     let env = Env::new();
     let repo = env.init("repo");
-    env.git(&repo, "worktree add -q --detach .plan/local/worktrees/inner");
-    agree(&env, &lock_file(&repo), &[&base(&repo).join("worktrees/inner"), &repo]);
+    env.git(
+        &repo,
+        "worktree add -q --detach .plan/local/worktrees/inner",
+    );
+    agree(
+        &env,
+        &lock_file(&repo),
+        &[&base(&repo).join("worktrees/inner"), &repo],
+    );
 }
 
 #[test]
@@ -122,7 +140,11 @@ fn symlinks_lead_to_the_same_place() {
     std::os::unix::fs::symlink(&repo, &alias).expect("a symlink");
     std::os::unix::fs::symlink(&sub, &shortcut).expect("a symlink");
     let through = alias.join("sub");
-    agree(&env, &lock_file(&repo), &[&repo, &alias, &through, &shortcut]);
+    agree(
+        &env,
+        &lock_file(&repo),
+        &[&repo, &alias, &through, &shortcut],
+    );
 }
 
 #[test]
@@ -141,7 +163,15 @@ fn a_symlinked_git_directory() {
 #[test]
 fn odd_names() {
     let env = Env::new();
-    for name in ["with space", "new\nline", "quote'\"$HOME", "-dash", "été ☃", "tab\t", "end\n"] {
+    for name in [
+        "with space",
+        "new\nline",
+        "quote'\"$HOME",
+        "-dash",
+        "été ☃",
+        "tab\t",
+        "end\n",
+    ] {
         let repo = env.init(name);
         let linked = worktree(&env, &repo, format!("{name} linked\n"));
         agree(&env, &lock_file(&repo), &[&repo, &linked]);
@@ -155,7 +185,11 @@ fn names_that_are_not_utf8() {
     let dir = env.path(name);
     if std::fs::create_dir(&dir).is_err() {
         let why = "the file system takes only UTF-8 names";
-        assert!(!crate::common::can_run("names_that_are_not_utf8", false, why));
+        assert!(!crate::common::can_run(
+            "names_that_are_not_utf8",
+            false,
+            why
+        ));
         return;
     }
     let repo = env.init(name);
@@ -169,13 +203,16 @@ fn dash_c_as_git_does_it() {
     let repo = env.init("repo");
     let linked = worktree(&env, &repo, "linked");
     let sub = env.mkdir("repo/sub");
-    agree_by(&lock_file(&repo), &[
-        &|| env.call(env.root()).args("-C repo"),
-        &|| env.call(env.root()).args("-C repo -C sub"),
-        &|| env.call(&sub).args("-C ../../linked"),
-        &|| env.call(env.root()).arg("-C").arg(&linked),
-        &|| env.call(&repo).arg("-C").arg(""),
-    ]);
+    agree_by(
+        &lock_file(&repo),
+        &[
+            &|| env.call(env.root()).args("-C repo"),
+            &|| env.call(env.root()).args("-C repo -C sub"),
+            &|| env.call(&sub).args("-C ../../linked"),
+            &|| env.call(env.root()).arg("-C").arg(&linked),
+            &|| env.call(&repo).arg("-C").arg(""),
+        ],
+    );
 }
 
 #[test]
@@ -185,15 +222,30 @@ fn git_dir_and_git_work_tree() {
     let linked = worktree(&env, &repo, "linked");
     let elsewhere = env.mkdir("elsewhere");
     let git = repo.join(".git");
-    agree_by(&lock_file(&repo), &[
-        &|| env.call(&repo),
-        &|| env.call(&elsewhere).env("GIT_DIR", &git),
-        &|| env.call(&repo).env("GIT_DIR", ".git"),
-        &|| env.call(&elsewhere).env("GIT_DIR", linked.join(".git")),
-        &|| env.call(&elsewhere).env("GIT_DIR", git.join("worktrees/linked")),
-        &|| env.call(&elsewhere).env("GIT_DIR", &git).env("GIT_WORK_TREE", &elsewhere),
-        &|| env.call(&elsewhere).args("-C ../repo").env("GIT_DIR", ".git").env("GIT_WORK_TREE", "."),
-    ]);
+    agree_by(
+        &lock_file(&repo),
+        &[
+            &|| env.call(&repo),
+            &|| env.call(&elsewhere).env("GIT_DIR", &git),
+            &|| env.call(&repo).env("GIT_DIR", ".git"),
+            &|| env.call(&elsewhere).env("GIT_DIR", linked.join(".git")),
+            &|| {
+                env.call(&elsewhere)
+                    .env("GIT_DIR", git.join("worktrees/linked"))
+            },
+            &|| {
+                env.call(&elsewhere)
+                    .env("GIT_DIR", &git)
+                    .env("GIT_WORK_TREE", &elsewhere)
+            },
+            &|| {
+                env.call(&elsewhere)
+                    .args("-C ../repo")
+                    .env("GIT_DIR", ".git")
+                    .env("GIT_WORK_TREE", ".")
+            },
+        ],
+    );
 }
 
 #[test]
@@ -203,17 +255,27 @@ fn git_common_dir() {
     worktree(&env, &repo, "linked");
     let elsewhere = env.mkdir("elsewhere");
     let (git, admin) = (repo.join(".git"), repo.join(".git/worktrees/linked"));
-    agree_by(&lock_file(&repo), &[
-        &|| env.call(&elsewhere).env("GIT_DIR", &admin).env("GIT_COMMON_DIR", &git),
-        &|| env.call(&repo),
-    ]);
+    agree_by(
+        &lock_file(&repo),
+        &[
+            &|| {
+                env.call(&elsewhere)
+                    .env("GIT_DIR", &admin)
+                    .env("GIT_COMMON_DIR", &git)
+            },
+            &|| env.call(&repo),
+        ],
+    );
 }
 
 #[test]
 fn git_dir_wins_over_the_repository_underfoot() {
     let env = Env::new();
     let (here, there) = (env.init("here"), env.init("there"));
-    agree_by(&lock_file(&there), &[&|| env.call(&here).env("GIT_DIR", there.join(".git"))]);
+    agree_by(
+        &lock_file(&there),
+        &[&|| env.call(&here).env("GIT_DIR", there.join(".git"))],
+    );
 }
 
 #[test]
@@ -222,7 +284,10 @@ fn ceilings_stop_the_search_as_they_do_for_git() {
     let repo = env.init("repo");
     let deep = env.mkdir("repo/a/b");
     let call = |ceiling: &Path, dir: &Path| {
-        env.call(dir).env("GIT_CEILING_DIRECTORIES", ceiling).args("--format json merge check").run()
+        env.call(dir)
+            .env("GIT_CEILING_DIRECTORIES", ceiling)
+            .args("--format json merge check")
+            .run()
     };
     call(env.root(), &deep).exits(0);
     call(&repo, &repo).exits(0);
@@ -235,10 +300,12 @@ fn plan_base_dir_stands_for_the_base_and_needs_no_repository() {
     let (base, outside) = (env.path("state/local"), env.mkdir("outside"));
     let repo = env.init("repo");
     let lock = base.join("merge.lock");
-    agree_by(&lock, &[
-        &|| env.call(&outside).env("PLAN_BASE_DIR", &base),
-        &|| env.call(&repo).env("PLAN_BASE_DIR", &base),
-    ]);
+    agree_by(
+        &lock,
+        &[&|| env.call(&outside).env("PLAN_BASE_DIR", &base), &|| {
+            env.call(&repo).env("PLAN_BASE_DIR", &base)
+        }],
+    );
     assert!(base.join("git-locks").is_dir());
     assert!(!repo.join(".git/git-locks").exists());
     assert!(!repo.join(".plan").exists());
@@ -248,7 +315,10 @@ fn plan_base_dir_stands_for_the_base_and_needs_no_repository() {
 fn an_empty_plan_base_dir_is_none() {
     let env = Env::new();
     let repo = env.init("repo");
-    agree_by(&lock_file(&repo), &[&|| env.call(&repo).env("PLAN_BASE_DIR", "")]);
+    agree_by(
+        &lock_file(&repo),
+        &[&|| env.call(&repo).env("PLAN_BASE_DIR", "")],
+    );
 }
 
 #[test]
@@ -256,10 +326,13 @@ fn plan_dir_name_renames_the_plan_directory() {
     let env = Env::new();
     let repo = env.init("repo");
     let linked = worktree(&env, &repo, "linked");
-    agree_by(&repo.join(".plans-here/local/merge.lock"), &[
-        &|| env.call(&repo).env("PLAN_DIR_NAME", ".plans-here"),
-        &|| env.call(&linked).env("PLAN_DIR_NAME", ".plans-here"),
-    ]);
+    agree_by(
+        &repo.join(".plans-here/local/merge.lock"),
+        &[
+            &|| env.call(&repo).env("PLAN_DIR_NAME", ".plans-here"),
+            &|| env.call(&linked).env("PLAN_DIR_NAME", ".plans-here"),
+        ],
+    );
 }
 
 #[test]
@@ -268,7 +341,11 @@ fn state_in_the_common_directory_when_configured() {
     let repo = env.init("repo");
     let linked = worktree(&env, &repo, "linked");
     env.git(&repo, "config locks.stateDir common");
-    agree(&env, &repo.join(".git/git-locks/merge.lock"), &[&repo, &linked]);
+    agree(
+        &env,
+        &repo.join(".git/git-locks/merge.lock"),
+        &[&repo, &linked],
+    );
     assert!(!repo.join(".plan").exists());
 }
 

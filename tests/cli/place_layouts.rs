@@ -32,7 +32,11 @@ fn a_bare_repository_called_dot_git() {
     env.mkdir("project");
     let bare = bare(&env, "project/.git");
     let linked = worktree(&env, &bare, "project/linked");
-    agree(&env, &lock_in(&bare), &[&linked, &bare, &env.path("project")]);
+    agree(
+        &env,
+        &lock_in(&bare),
+        &[&linked, &bare, &env.path("project")],
+    );
 }
 
 #[test]
@@ -53,7 +57,10 @@ fn bare_with_worktree_config() {
     let linked = worktree(&env, &bare, "linked");
     env.git(&linked, "sparse-checkout set --cone x");
     let shared = std::fs::read_to_string(bare.join("config")).expect("a config");
-    assert!(!shared.contains("bare = true"), "git left core.bare in {shared}");
+    assert!(
+        !shared.contains("bare = true"),
+        "git left core.bare in {shared}"
+    );
     agree(&env, &lock_in(&bare), &[&bare, &linked]);
 }
 
@@ -82,7 +89,11 @@ fn a_separate_git_directory_called_dot_git() {
     env.mkdir("kept");
     let repo = env.init_with("repo", "--separate-git-dir=../kept/.git");
     let linked = worktree(&env, &repo, "linked");
-    agree(&env, &lock_file(&env.path("kept")), &[&repo, &linked, &env.path("kept/.git")]);
+    agree(
+        &env,
+        &lock_file(&env.path("kept")),
+        &[&repo, &linked, &env.path("kept/.git")],
+    );
 }
 
 #[test]
@@ -90,7 +101,10 @@ fn submodule_and_its_worktrees() {
     let env = Env::new();
     env.init("library");
     let above = env.init("above");
-    env.git(&above, "-c protocol.file.allow=always submodule --quiet add ../library lib/one");
+    env.git(
+        &above,
+        "-c protocol.file.allow=always submodule --quiet add ../library lib/one",
+    );
     let module = above.join("lib/one");
     let linked = worktree(&env, &module, "linked");
     let inside = above.join(".git/modules/lib/one");
@@ -103,7 +117,10 @@ fn submodule_with_worktree_config() {
     let env = Env::new();
     env.init("library");
     let above = env.init("above");
-    env.git(&above, "-c protocol.file.allow=always submodule --quiet add ../library lib");
+    env.git(
+        &above,
+        "-c protocol.file.allow=always submodule --quiet add ../library lib",
+    );
     let module = above.join("lib");
     let linked = worktree(&env, &module, "linked");
     env.git(&linked, "sparse-checkout set --cone x");
@@ -115,10 +132,16 @@ fn a_submodule_of_a_linked_worktree() {
     let env = Env::new();
     env.init("library");
     let above = env.init("above");
-    env.git(&above, "-c protocol.file.allow=always submodule --quiet add ../library lib");
+    env.git(
+        &above,
+        "-c protocol.file.allow=always submodule --quiet add ../library lib",
+    );
     env.git(&above, "commit -q -m lib");
     let linked = worktree(&env, &above, "linked");
-    env.git(&linked, "-c protocol.file.allow=always submodule --quiet update --init");
+    env.git(
+        &linked,
+        "-c protocol.file.allow=always submodule --quiet update --init",
+    );
     let (in_main, in_linked) = (above.join("lib"), linked.join("lib"));
     agree(&env, &lock_file(&in_main), &[&in_main]);
     agree(&env, &lock_file(&in_linked), &[&in_linked]);
@@ -133,7 +156,14 @@ fn core_worktree_relative_and_absolute() {
     let git = repo.join(".git");
     env.git(&repo, "config core.worktree ../../elsewhere");
     agree(&env, &lock_file(&elsewhere), &[&git, &linked]);
-    env.git_args(&repo, &["config".as_ref(), "core.worktree".as_ref(), elsewhere.as_os_str()]);
+    env.git_args(
+        &repo,
+        &[
+            "config".as_ref(),
+            "core.worktree".as_ref(),
+            elsewhere.as_os_str(),
+        ],
+    );
     agree(&env, &lock_file(&elsewhere), &[&git, &linked]);
 }
 
@@ -152,7 +182,11 @@ fn reftable() {
     let env = Env::new();
     let repo = env.init_with("repo", "--ref-format=reftable");
     let linked = worktree(&env, &repo, "linked");
-    agree(&env, &lock_file(&repo), &[&repo, &linked, &repo.join(".git")]);
+    agree(
+        &env,
+        &lock_file(&repo),
+        &[&repo, &linked, &repo.join(".git")],
+    );
 }
 
 #[test]
@@ -186,7 +220,10 @@ fn partial_clone() {
     let origin = env.init("origin");
     env.git(&origin, "config uploadpack.allowFilter true");
     let url = format!("file://{}", origin.display());
-    env.git(env.root(), &format!("clone -q --filter=blob:none {url} partial"));
+    env.git(
+        env.root(),
+        &format!("clone -q --filter=blob:none {url} partial"),
+    );
     let repo = env.path("partial");
     let linked = worktree(&env, &repo, "linked");
     agree(&env, &lock_file(&repo), &[&repo, &linked]);
@@ -207,11 +244,19 @@ fn shallow_clone() {
 fn relative_worktrees() {
     let env = Env::new();
     let repo = env.init("repo");
-    let by_git = ["worktree", "add", "-q", "--relative-paths", "--detach", "../rel"];
+    let by_git = [
+        "worktree",
+        "add",
+        "-q",
+        "--relative-paths",
+        "--detach",
+        "../rel",
+    ];
     if !env.try_git(&repo, &by_git).status.success() {
         // git before 2.48 cannot make them, but finds its way through what a newer one wrote.
         let linked = worktree(&env, &repo, "rel");
-        std::fs::write(linked.join(".git"), "gitdir: ../repo/.git/worktrees/rel\n").expect("a .git file");
+        std::fs::write(linked.join(".git"), "gitdir: ../repo/.git/worktrees/rel\n")
+            .expect("a .git file");
         let gitdir = repo.join(".git/worktrees/rel/gitdir");
         std::fs::write(gitdir, "../../../../rel/.git\n").expect("a gitdir");
     }
@@ -237,11 +282,14 @@ fn an_ordinary_repository_needs_no_git() {
     let repo = env.init("repo");
     let linked = worktree(&env, &repo, "linked");
     let nothing = no_git(&env);
-    crate::place::agree_by(&lock_file(&repo), &[
-        &|| env.call(&repo).env("PATH", &nothing),
-        &|| env.call(&linked).env("PATH", &nothing),
-        &|| env.call(&linked),
-    ]);
+    crate::place::agree_by(
+        &lock_file(&repo),
+        &[
+            &|| env.call(&repo).env("PATH", &nothing),
+            &|| env.call(&linked).env("PATH", &nothing),
+            &|| env.call(&linked),
+        ],
+    );
 }
 
 #[test]

@@ -33,7 +33,9 @@ fn those_who_wait_are_counted() {
     let repo = env.init("repo");
     env.merge(&repo, "acquire --as a").exits(0);
     env.merge(&repo, "acquire --as b").exits(75);
-    env.merge(&repo, "release --as a").exits(0).says(&[("waiting_count", json!(1))]);
+    env.merge(&repo, "release --as a")
+        .exits(0)
+        .says(&[("waiting_count", json!(1))]);
     assert_eq!(waiting(&repo), ["b"]);
 }
 
@@ -59,13 +61,14 @@ fn release_by_another_is_a_noop_that_dequeues() {
     env.merge(&repo, "acquire --as b").exits(75);
     let run = env.merge(&repo, "release --as b").exits(0);
     assert!(!run.text("message").is_empty());
-    run.fields("status plan_id action lock_path holder waiting_count message").says(&[
-        ("status", json!("success")),
-        ("plan_id", json!("b")),
-        ("action", json!("noop")),
-        ("holder", json!("a")),
-        ("waiting_count", json!(1)),
-    ]);
+    run.fields("status plan_id action lock_path holder waiting_count message")
+        .says(&[
+            ("status", json!("success")),
+            ("plan_id", json!("b")),
+            ("action", json!("noop")),
+            ("holder", json!("a")),
+            ("waiting_count", json!(1)),
+        ]);
     assert_eq!(waiting(&repo), ["a"]);
     assert_eq!(holder(&repo).as_deref(), Some("a\n"));
 }
@@ -100,7 +103,9 @@ fn an_inferred_caller_may_leave_the_queue_of_a_free_lock() {
     env.merge(&repo, "acquire --as a").exits(0);
     env.merge(&linked, "acquire").exits(75);
     env.merge(&repo, "release --as a").exits(0);
-    env.merge(&linked, "release").exits(0).says(&[("action", json!("noop"))]);
+    env.merge(&linked, "release")
+        .exits(0)
+        .says(&[("action", json!("noop"))]);
     assert!(waiting(&repo).is_empty());
 }
 
@@ -155,13 +160,15 @@ fn require_stale_with_nothing_held() {
 /// That `--require-stale` was refused on a holder of this staleness.
 #[track_caller]
 fn refused(run: Run, holder: &str, staleness: &str) {
-    run.exits(1).fields("status plan_id reason holder staleness lock_path").says(&[
-        ("status", json!("refused")),
-        ("plan_id", json!("b")),
-        ("reason", json!("holder_not_provably_dead")),
-        ("holder", json!(holder)),
-        ("staleness", json!(staleness)),
-    ]);
+    run.exits(1)
+        .fields("status plan_id reason holder staleness lock_path")
+        .says(&[
+            ("status", json!("refused")),
+            ("plan_id", json!("b")),
+            ("reason", json!("holder_not_provably_dead")),
+            ("holder", json!(holder)),
+            ("staleness", json!(staleness)),
+        ]);
 }
 
 #[test]
@@ -169,7 +176,11 @@ fn require_stale_refuses_a_living_holder() {
     let env = Env::new();
     let repo = env.init("repo");
     env.merge(&repo, "acquire --as a").exits(0);
-    refused(env.merge(&repo, "release --as b --require-stale"), "a", "fresh");
+    refused(
+        env.merge(&repo, "release --as b --require-stale"),
+        "a",
+        "fresh",
+    );
     assert_eq!(holder(&repo).as_deref(), Some("a\n"));
     assert_eq!(waiting(&repo), ["a"]);
 }
@@ -180,10 +191,18 @@ fn require_stale_refuses_a_living_plan_and_one_in_recovery() {
     let repo = env.init("repo");
     plan(&repo, "living");
     hold(&repo, "living\n");
-    refused(env.merge(&repo, "release --as b --require-stale"), "living", "fresh");
+    refused(
+        env.merge(&repo, "release --as b --require-stale"),
+        "living",
+        "fresh",
+    );
     mid_recovery(&repo, "recovering");
     hold(&repo, "recovering\n");
-    refused(env.merge(&repo, "release --as b --require-stale"), "recovering", "fresh");
+    refused(
+        env.merge(&repo, "release --as b --require-stale"),
+        "recovering",
+        "fresh",
+    );
     assert_eq!(holder(&repo).as_deref(), Some("recovering\n"));
 }
 
@@ -193,10 +212,17 @@ fn require_stale_refuses_a_holder_that_cannot_be_judged() {
     let repo = env.init("repo");
     keep_plans(&repo);
     let away = worktree(&env, &repo, "away");
-    env.git_args(&repo, &["worktree".as_ref(), "lock".as_ref(), away.as_os_str()]);
+    env.git_args(
+        &repo,
+        &["worktree".as_ref(), "lock".as_ref(), away.as_os_str()],
+    );
     std::fs::remove_dir_all(&away).expect("the worktree");
     hold(&repo, "away\n");
-    refused(env.merge(&repo, "release --as b --require-stale"), "away", "unknown");
+    refused(
+        env.merge(&repo, "release --as b --require-stale"),
+        "away",
+        "unknown",
+    );
     plan(&repo, "b");
     env.merge(&repo, "acquire --as b").exits(75);
     assert_eq!(holder(&repo).as_deref(), Some("away\n"));

@@ -71,7 +71,10 @@ pub fn write_queue(main: &Path, queue: &Value) {
 /// Writes a queue of these ids, in this order.
 pub fn queue_of(main: &Path, ids: &[&str]) {
     let now = super::fixture::now();
-    let waiting: Vec<Value> = ids.iter().map(|id| json!({"plan_id": id, "ts": now})).collect();
+    let waiting: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"plan_id": id, "ts": now}))
+        .collect();
     write_queue(main, &json!({ "waiting": waiting }));
 }
 
@@ -86,8 +89,17 @@ pub fn read_queue(main: &Path) -> Value {
 /// The ids in the queue, in order.
 pub fn waiting(main: &Path) -> Vec<String> {
     let queue = read_queue(main);
-    let entries = queue.get("waiting").and_then(Value::as_array).cloned().unwrap_or_default();
-    let id = |entry: &Value| entry.get("plan_id").and_then(Value::as_str).map(ToOwned::to_owned);
+    let entries = queue
+        .get("waiting")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let id = |entry: &Value| {
+        entry
+            .get("plan_id")
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned)
+    };
     entries.iter().filter_map(id).collect()
 }
 
@@ -105,13 +117,16 @@ pub fn now() -> f64 {
 /// A linked worktree `name` of `main` beside it, on a branch of that name.
 pub fn worktree(env: &Env, main: &Path, name: impl AsRef<OsStr>) -> PathBuf {
     let path = env.root().join(name.as_ref());
-    env.git_args(main, &[
-        OsStr::new("worktree"),
-        OsStr::new("add"),
-        OsStr::new("-q"),
-        OsStr::new("--detach"),
-        path.as_os_str(),
-    ]);
+    env.git_args(
+        main,
+        &[
+            OsStr::new("worktree"),
+            OsStr::new("add"),
+            OsStr::new("-q"),
+            OsStr::new("--detach"),
+            path.as_os_str(),
+        ],
+    );
     path
 }
 
@@ -123,7 +138,11 @@ pub fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         for entry in std::fs::read_dir(&next).expect("a directory").flatten() {
             let path = entry.path();
             let kind = entry.file_type().expect("a file type");
-            let bytes = if kind.is_file() { std::fs::read(&path).expect("a file") } else { Vec::new() };
+            let bytes = if kind.is_file() {
+                std::fs::read(&path).expect("a file")
+            } else {
+                Vec::new()
+            };
             if kind.is_dir() {
                 open.push(path.clone());
             }

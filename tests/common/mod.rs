@@ -111,7 +111,11 @@ impl Env {
 
     /// Runs git and gives back what it said, whether it failed or not.
     pub fn try_git<S: AsRef<OsStr>>(&self, dir: &Path, args: &[S]) -> Output {
-        self.command("git").current_dir(dir).args(args).output().expect("git runs")
+        self.command("git")
+            .current_dir(dir)
+            .args(args)
+            .output()
+            .expect("git runs")
     }
 
     /// A repository `name` with one commit on branch `main`; gives back its path.
@@ -224,7 +228,10 @@ impl Call {
         let bin = env.public_bin();
         let home = env.home_for(uid, gid);
         let mut command = Command::new(bin);
-        command.args(self.command.get_args()).env_clear().stdin(Stdio::null());
+        command
+            .args(self.command.get_args())
+            .env_clear()
+            .stdin(Stdio::null());
         if let Some(dir) = self.command.get_current_dir() {
             command.current_dir(dir);
         }
@@ -233,7 +240,9 @@ impl Call {
                 command.env(name, value);
             }
         }
-        command.env("HOME", &home).env("XDG_CONFIG_HOME", home.join(".config"));
+        command
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", home.join(".config"));
         command.uid(uid).gid(gid);
         Self { command, ..self }
     }
@@ -356,10 +365,16 @@ impl Run {
             .map(|map| map.keys().map(String::as_str).collect())
             .unwrap_or_default();
         let expected: Vec<&str> = expected.split_whitespace().collect();
-        assert!(names.starts_with(&expected), "{names:?} instead of {expected:?} in {self:#?}");
+        assert!(
+            names.starts_with(&expected),
+            "{names:?} instead of {expected:?} in {self:#?}"
+        );
         let mut allowed = more.split_whitespace();
         for name in &names[expected.len()..] {
-            assert!(allowed.any(|field| field == *name), "{name} is out of place in {self:#?}");
+            assert!(
+                allowed.any(|field| field == *name),
+                "{name} is out of place in {self:#?}"
+            );
         }
         self
     }
@@ -370,7 +385,10 @@ impl Run {
         let mut lines = self.stderr.lines();
         let first = lines.next().unwrap_or_default();
         assert!(first.starts_with("error: "), "no error line in {self:#?}");
-        assert!(lines.all(|line| line.starts_with("hint: ")), "more than hints in {self:#?}");
+        assert!(
+            lines.all(|line| line.starts_with("hint: ")),
+            "more than hints in {self:#?}"
+        );
         self
     }
 }
@@ -380,7 +398,10 @@ impl Run {
 pub fn eventually(deadline: Duration, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + deadline;
     while !condition() {
-        assert!(Instant::now() < end, "the condition did not come true within {deadline:?}");
+        assert!(
+            Instant::now() < end,
+            "the condition did not come true within {deadline:?}"
+        );
         thread::sleep(Duration::from_millis(20));
     }
 }
