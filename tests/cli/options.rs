@@ -236,6 +236,7 @@ fn a_closed_pipe_is_not_an_error() {
 fn a_closed_pipe_for_help_is_not_an_error() {
     let env = Env::new();
     for args in ["--help", "merge acquire --help", "--version"] {
+        assert!(!env.locks(env.root(), args).stdout.is_empty());
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = env.command(BIN);

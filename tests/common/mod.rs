@@ -157,9 +157,13 @@ impl Env {
         self.call(dir).args(args).run()
     }
 
-    /// Runs `git locks merge` with `args` (split at blanks) in `dir`, for a JSON report.
+    /// Runs `git locks merge` with `args` (split at blanks) in `dir`; fails the test unless it
+    /// prints a JSON report, whatever its exit code.
+    #[track_caller]
     pub fn merge(&self, dir: &Path, args: &str) -> Run {
-        self.call(dir).args("--format json merge").args(args).run()
+        let run = self.call(dir).args("--format json merge").args(args).run();
+        run.text("status");
+        run
     }
 
     /// A copy of the program where every user of the machine can run it.
