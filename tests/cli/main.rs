@@ -26,3 +26,5 @@ mod place_refusals;
 mod rate_window;
 mod release;
 mod shared_clone;
+mod surroundings;
+mod tickets;
