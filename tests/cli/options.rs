@@ -110,7 +110,7 @@ fn quiet_hides_notes_but_neither_errors_nor_warnings() {
     let env = Env::new();
     let repo = env.init("repo");
     let loud = env.merge(&repo, "acquire --as a --timeout 5").exits(0);
-    assert!(loud.stderr.contains("--wait"), "{loud:#?}");
+    assert!(loud.stderr.contains("--timeout"), "{loud:#?}");
     assert!(loud.stderr.starts_with("note: "), "{loud:#?}");
     env.merge(&repo, "release --as a").exits(0);
     assert_eq!(

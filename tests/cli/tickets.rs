@@ -25,7 +25,7 @@ fn a_ticket_that_ran_out_loses_the_place() {
         with(&env, &repo, short, "acquire --as b --ttl 1s").exits(75);
         env.merge(&repo, "acquire --as c --ttl 1h").exits(75);
         eventually(DEADLINE, || {
-            let run = env.merge(&repo, "acquire --as c --ttl 1h").exits(75);
+            let run = with(&env, &repo, short, "acquire --as c --ttl 1h").exits(75);
             run.get("position") == json!(1)
         });
         assert_eq!(waiting(&repo), ["a", "c"]);
