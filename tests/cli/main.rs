@@ -3,8 +3,9 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::disallowed_methods,
     clippy::float_cmp,
-    reason = "tests fail by panicking and compare the very numbers they were given"
+    reason = "tests fail by panicking, compare the very numbers they were given, and write files as others do"
 )]
 
 #[path = "../common/mod.rs"]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::common::fixture::{tree, worktree};
+use crate::common::fixture::{same_tree, tree, worktree};
 use crate::common::{BIN, Call, Env, Run, chmod, needs_root};
 
 /// That `call` is refused with exit 128 by each verb, in one line and with an error report.
@@ -26,7 +26,7 @@ fn refused(call: impl Fn() -> Call) -> Run {
 fn refused_in(env: &Env, dir: &Path) -> Run {
     let before = tree(dir);
     let run = refused(|| env.call(dir));
-    assert_eq!(tree(dir), before);
+    same_tree(&before, &tree(dir));
     run
 }
 

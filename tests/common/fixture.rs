@@ -152,3 +152,17 @@ pub fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found.sort();
     found
 }
+
+/// Fails the test unless `now` is the tree that `before` was; names what differs.
+#[track_caller]
+pub fn same_tree(before: &[(PathBuf, Vec<u8>)], now: &[(PathBuf, Vec<u8>)]) {
+    let only = |a: &[(PathBuf, Vec<u8>)], b: &[(PathBuf, Vec<u8>)]| -> Vec<PathBuf> {
+        let missing = a.iter().filter(|entry| !b.contains(entry));
+        missing.map(|entry| entry.0.clone()).collect()
+    };
+    let (gone, new) = (only(before, now), only(now, before));
+    assert!(
+        gone.is_empty() && new.is_empty(),
+        "gone or changed: {gone:?}; new or changed: {new:?}"
+    );
+}

@@ -5,8 +5,9 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::disallowed_methods,
     clippy::print_stderr,
-    reason = "tests fail by panicking"
+    reason = "tests fail by panicking, poll, and write files as others do"
 )]
 
 pub mod fixture;
