@@ -47,42 +47,13 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// `text` with the temporary directory as `[ROOT]`, times and fractions as `[TIME]` and
-/// `[NUMBER]`, spans such as `3m` as `[SPAN]`, and this host and user as `[HOST]`, `[USER]`.
+/// `[NUMBER]`, and spans such as `3m` as `[SPAN]`.
 pub fn normalise(env: &Env, text: &str) -> String {
-    let mut text = text.replace(&*env.root().to_string_lossy(), "[ROOT]");
-    for (name, sign) in names() {
-        text = replace_word(&text, &name, sign);
-    }
-    numbers(&text)
-}
-
-fn names() -> Vec<(String, &'static str)> {
-    let mut names = Vec::new();
-    if let Ok(host) = nix::unistd::gethostname() {
-        names.push((host.to_string_lossy().into_owned(), "[HOST]"));
-    }
-    if let Ok(Some(user)) = nix::unistd::User::from_uid(nix::unistd::geteuid()) {
-        names.push((user.name, "[USER]"));
-    }
-    names.retain(|(name, _)| !name.is_empty());
-    names
+    numbers(&text.replace(&*env.root().to_string_lossy(), "[ROOT]"))
 }
 
 fn word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
-}
-
-fn replace_word(text: &str, word: &str, sign: &str) -> String {
-    let mut result = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
-        let whole = !before.ends_with(word_char) && !after.starts_with(word_char);
-        result.push_str(before);
-        result.push_str(if whole { sign } else { word });
-        rest = after;
-    }
-    result + rest
 }
 
 /// Replaces what is a time, a fraction or a span; leaves other numbers alone.
