@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Take turns in a git repository.
@@ -30,7 +31,7 @@ pub struct Cli {
 #[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Act as if started in DIR; given several times, each is relative to the one before
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub directory: Vec<PathBuf>,
     /// How to print the report [default: human on a terminal, toon otherwise]
     #[arg(long, value_name = "FORMAT", value_enum, global = true)]

@@ -57,6 +57,20 @@ pub fn output_format(place: Option<&Place>) -> Result<Option<Format>> {
         .transpose()
 }
 
+/// Whether `GIT_LOCKS_EXIT_ZERO` asks for exit code 0.
+pub fn exit_zero() -> Result<bool> {
+    const NAME: &str = "GIT_LOCKS_EXIT_ZERO";
+    let Some(value) = env::var_os(NAME).filter(|value| !value.is_empty()) else {
+        return Ok(false);
+    };
+    let known = value.to_str().and_then(boolean);
+    known.ok_or_else(|| {
+        let shown = text::clip(&value.to_string_lossy(), 100);
+        Error::usage(format!("{NAME}: '{shown}' is neither true nor false"))
+            .with_hint("a truth value is one of true, false, yes, no, on, off, 1 and 0")
+    })
+}
+
 /// `90s`, `5m`, `1h30m`, `2d`, `1500ms`, `1.5h`; a number alone is seconds. None for anything
 /// else, and for what is longer than a century.
 pub fn duration(text: &str) -> Option<Duration> {

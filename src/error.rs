@@ -50,7 +50,7 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
-    errno: Option<i32>,
+    cause: Option<io::ErrorKind>,
 }
 
 /// The result of everything here that can fail.
@@ -63,7 +63,7 @@ impl Error {
             kind,
             message: message.into(),
             hint: None,
-            errno: None,
+            cause: None,
         }
     }
 
@@ -78,7 +78,7 @@ impl Error {
             ErrorKind::Io,
             format!("cannot {verb} {}: {}", text::path(path), reason(source)),
         );
-        error.errno = source.raw_os_error();
+        error.cause = Some(source.kind());
         error
     }
 
@@ -104,20 +104,12 @@ impl Error {
         self.hint.as_deref()
     }
 
-    /// The operating system's error number behind it, if one was.
-    pub fn errno(&self) -> Option<i32> {
-        self.errno
-    }
-
-    /// Whether the disk or the quota is full, or the file system read-only.
+    /// Whether the disk or the quota is full.
     pub fn is_out_of_space(&self) -> bool {
-        self.errno.is_some_and(|number| {
-            let full = [
-                nix::errno::Errno::ENOSPC as i32,
-                nix::errno::Errno::EDQUOT as i32,
-            ];
-            full.contains(&number)
-        })
+        matches!(
+            self.cause,
+            Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        )
     }
 }
 

@@ -77,7 +77,7 @@ mod tests {
         };
         assert_eq!(
             entry(&event, "2026-01-02T03:04:05Z"),
-            "[2026-01-02T03:04:05Z] [INFO] [a09db2] [LOCK] (merge:acquired) alpha\n  \
+            "[2026-01-02T03:04:05Z] [INFO] [414190] [LOCK] (merge:acquired) alpha\n  \
              lock_file: /r/.plan/local/merge.lock\n  waiting_count: 1\n"
         );
     }

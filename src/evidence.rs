@@ -299,8 +299,18 @@ fn points_back(link: &Path, admin: &Path) -> Result<bool, Evidence> {
     Ok(there.is_some() && there == here)
 }
 
-/// The content of a small file; `None` where there is none.
+/// The content of a small file; `None` where there is none, or something that is no file.
 fn small_file(path: &Path) -> Result<Option<Vec<u8>>, Evidence> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Ok(None),
+        Err(error) => {
+            return match absent_if_missing(&error, path) {
+                Evidence::Absent => Ok(None),
+                other => Err(other),
+            };
+        }
+    }
     match file::read(path, REGISTRY_LIMIT) {
         Ok(content) => Ok(content.map(|content| content.bytes)),
         Err(_) => Err(Evidence::Unobservable),

@@ -162,8 +162,11 @@ fn of_checkout(worktrees: &Path, checkout: &Checkout) -> PlanId {
         return from_name(&name);
     }
     // A plan's worktree may have this name: git's names and directories' names are two things.
-    let namesake = worktrees.join(admin_name);
-    if fs::symlink_metadata(&namesake).is_ok() && !is_at(&namesake, &checkout.git_dir) {
+    // A directory without a checkout (a witness, an orphaned shell) is nobody's namesake.
+    let namesake = worktrees.join(admin_name).join(".git");
+    if fs::symlink_metadata(&namesake).is_ok()
+        && git_dir_behind(&namesake).as_ref() != Some(&checkout.git_dir)
+    {
         let distinct = checkout.git_dir.as_os_str().as_bytes();
         return told_apart(admin_name.as_bytes(), distinct);
     }

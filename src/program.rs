@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::{self, Style};
 use crate::report::{Failed, Note, Report};
-use crate::sys::clock;
+use crate::sys::{clock, signals};
 
 /// How to print, as far as it is known.
 struct Printing {
@@ -28,6 +28,7 @@ struct Printing {
 
 /// Runs the program with the arguments `args`, its own name first, and returns its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    signals::survive_size_limit();
     let args: Vec<OsString> = args.into_iter().collect();
     match Cli::try_parse_from(&args) {
         Ok(cli) => run_parsed(&cli),
@@ -50,6 +51,7 @@ fn answer(cli: &Cli, printing: &mut Printing) -> Result<Answer, (Failure, Vec<No
     printing.format = printing
         .format
         .or(config::output_format(None).map_err(alone)?);
+    config::exit_zero().map_err(alone)?;
     commands::enter_directories(&cli.global).map_err(alone)?;
     let mut context = Context::find().map_err(alone)?;
     if printing.format.is_none() {
@@ -67,11 +69,9 @@ fn answer(cli: &Cli, printing: &mut Printing) -> Result<Answer, (Failure, Vec<No
 
 impl Printing {
     fn new(global: &Global) -> Self {
-        let asked = env::var("GIT_LOCKS_EXIT_ZERO").ok();
         Self {
             format: global.format,
-            exit_zero: global.exit_zero
-                || asked.as_deref().and_then(config::boolean).unwrap_or(false),
+            exit_zero: global.exit_zero || config::exit_zero().unwrap_or(false),
             quiet: global.quiet,
             verbose: global.verbose,
             color: global.color,
@@ -98,9 +98,7 @@ impl Printing {
         let format = value("--format").and_then(config::format);
         Self {
             format: format.or_else(|| config::output_format(None).ok().flatten()),
-            exit_zero: words.contains(&"--exit-zero")
-                || env::var("GIT_LOCKS_EXIT_ZERO")
-                    .is_ok_and(|v| config::boolean(&v).unwrap_or(false)),
+            exit_zero: words.contains(&"--exit-zero") || config::exit_zero().unwrap_or(false),
             quiet: false,
             verbose: false,
             color: match value("--color") {

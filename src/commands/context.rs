@@ -19,6 +19,7 @@ use crate::store::merge::MergeStore;
 use crate::sys::file::{self, Modes};
 use crate::sys::host::Host;
 use crate::sys::{clock, user};
+use crate::text;
 
 /// The longest time a recorded poll may be behind, in seconds.
 const POLL_GRAIN: f64 = 30.0;
@@ -54,20 +55,38 @@ impl Context {
     }
 
     /// Who is asking: the flag, the environment, else the checkout.
-    pub fn identity(&self, who: &Who) -> Result<Identity> {
-        match self.named(who)? {
-            Some(identity) => Ok(identity),
-            None => identity::infer(&self.place, &self.cwd),
-        }
+    pub fn identity(&mut self, who: &Who) -> Result<Identity> {
+        let identity = match self.named(who)? {
+            Some(identity) => identity,
+            None => identity::infer(&self.place, &self.cwd)?,
+        };
+        self.explain(Some(&identity));
+        Ok(identity)
     }
 
     /// Who is asking, where that can be told; queries need no identity.
-    pub fn identity_if_any(&self, who: &Who) -> Result<Option<Identity>> {
-        match self.named(who)? {
-            Some(identity) => Ok(Some(identity)),
-            None if self.place.checkout.is_none() => Ok(None),
-            None => identity::infer(&self.place, &self.cwd).map(Some),
-        }
+    pub fn identity_if_any(&mut self, who: &Who) -> Result<Option<Identity>> {
+        let identity = match self.named(who)? {
+            Some(identity) => Some(identity),
+            None if self.place.checkout.is_none() => None,
+            None => Some(identity::infer(&self.place, &self.cwd)?),
+        };
+        self.explain(identity.as_ref());
+        Ok(identity)
+    }
+
+    /// Says, for the curious, who is asking and where the answer is kept.
+    fn explain(&mut self, identity: Option<&Identity>) {
+        let who = match identity {
+            Some(Identity { id, explicit: true }) => {
+                format!("asking as {id}, the name that was given")
+            }
+            Some(Identity { id, .. }) => format!("asking as {id}, the name of this checkout"),
+            None => "asking without a name".to_owned(),
+        };
+        let base = text::path(&self.place.base);
+        self.notes
+            .push(Note::Detail(format!("{who}; state is in {base}")));
     }
 
     fn named(&self, who: &Who) -> Result<Option<Identity>> {

@@ -130,7 +130,11 @@ fn bid(
         ttl: ttl.unwrap_or(context.settings.ttl.as_secs_f64()),
         process,
         workplace: Some(workplace(context)),
-        reason: args.reason.clone().map(|reason| text::clip(&reason, 500)),
+        reason: args
+            .reason
+            .as_deref()
+            .filter(|reason| !reason.trim().is_empty())
+            .map(|reason| text::clip(reason, 500)),
     })
 }
 

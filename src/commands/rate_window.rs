@@ -1,6 +1,6 @@
 //! `git locks merge rate-window claim|check|release`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::cli::{RateWindow, Window as Args, WindowClaim};
 use crate::commands::Failure;
@@ -15,7 +15,7 @@ use crate::report::{
     Action, Outcome, Report, Status, WindowBlocked, WindowClaimed, WindowExhausted, WindowReleased,
     WindowState,
 };
-use crate::store::document::{self, Document};
+use crate::store::document::Document;
 use crate::text;
 
 /// The key of the windows in the shared document.
@@ -53,46 +53,40 @@ fn bot_kind(args: &Args) -> Result<&str> {
 }
 
 /// The window of `bot`, as the document has it: what is wrong-shaped counts as not there.
-fn read(document: &Document, bot: &str) -> (Window, Map<String, Value>) {
+fn read(document: &Document, bot: &str) -> (Window, Document) {
     let windows = document
         .get(KEY)
-        .and_then(document::object)
+        .map(Document::of_value)
         .unwrap_or_default();
-    let raw = windows
-        .iter()
-        .find(|(name, _)| name == bot)
-        .map(|(_, raw)| raw.as_str());
-    let fields: Map<String, Value> = raw
-        .and_then(|raw| serde_json::from_str(raw).ok())
-        .unwrap_or_default();
+    let fields = windows.get(bot).map(Document::of_value).unwrap_or_default();
+    let field = |name: &str| {
+        fields
+            .get(name)
+            .and_then(|raw| serde_json::from_str::<Value>(raw).ok())
+    };
     let window = Window {
-        holder: fields
-            .get("holder")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
-        pr_number: fields.get("pr_number").and_then(Value::as_i64),
-        expires_at: fields.get("expires_at").and_then(Value::as_f64),
-        attempts: fields.get("attempts").and_then(Value::as_u64).unwrap_or(0),
+        holder: field("holder").and_then(|value| value.as_str().map(str::to_owned)),
+        pr_number: field("pr_number").and_then(|value| value.as_i64()),
+        expires_at: field("expires_at").and_then(|value| value.as_f64()),
+        attempts: field("attempts")
+            .and_then(|value| value.as_u64())
+            .unwrap_or(0),
     };
     (window, fields)
 }
 
 /// Writes the window of `bot` into the document, leaving every other byte of it alone.
-fn write(document: &mut Document, bot: &str, window: &Window, mut fields: Map<String, Value>) {
-    fields.insert("holder".to_owned(), window.holder.clone().into());
-    fields.insert("pr_number".to_owned(), window.pr_number.into());
-    fields.insert("expires_at".to_owned(), window.expires_at.into());
-    fields.insert("attempts".to_owned(), window.attempts.into());
-    let mut windows = Document::default();
-    for (name, raw) in document
+fn write(document: &mut Document, bot: &str, window: &Window, mut fields: Document) {
+    fields.set("holder", Value::from(window.holder.clone()).to_string());
+    fields.set("pr_number", Value::from(window.pr_number).to_string());
+    fields.set("expires_at", Value::from(window.expires_at).to_string());
+    fields.set("attempts", Value::from(window.attempts).to_string());
+    let mut windows = document
         .get(KEY)
-        .and_then(document::object)
-        .unwrap_or_default()
-    {
-        windows.set(&name, raw);
-    }
-    windows.set(bot, Value::Object(fields).to_string());
-    document.set(KEY, windows.to_text().trim_end().replace('\n', "\n  "));
+        .map(Document::of_value)
+        .unwrap_or_default();
+    windows.set(bot, fields.to_value());
+    document.set(KEY, windows.to_value());
 }
 
 /// Whether the holder of a window is provably gone. One that is no plan ends by the clock alone.

@@ -2,8 +2,8 @@
 //!
 //! A window is a co-tenant of the merge queue's file, under `rate_windows`: it shares the store
 //! and never the mutex. The holder renews; another's unexpired window of a living plan blocks;
-//! an expired or dead one is reclaimed. A bot and pull request have two attempts in all, counted
-//! over release and takeover; renewing a window that runs is no new attempt. Another pull
+//! an expired or dead one is reclaimed. A bot and pull request have two attempts in all: every
+//! claim that is granted is one, a renewal too, counted over release and takeover. Another pull
 //! request starts a new count.
 
 use crate::report::Action;
@@ -77,8 +77,7 @@ pub fn claim(
     } else {
         0
     };
-    let renewal = mine && !expired && window.pr_number == Some(pr_number);
-    if !renewal && used >= ATTEMPT_CAP {
+    if used >= ATTEMPT_CAP {
         let mut left = window.clone();
         left.attempts = used;
         return (left, Claim::Exhausted);
@@ -91,7 +90,7 @@ pub fn claim(
         holder: Some(caller.to_owned()),
         pr_number: Some(pr_number),
         expires_at: Some(now + seconds as f64),
-        attempts: if renewal { used } else { used + 1 },
+        attempts: used + 1,
     };
     let granted = match &window.holder {
         None => Claim::Granted(Action::Claimed, None),
@@ -126,21 +125,19 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_renews_without_using_an_attempt() {
-        let (next, claim) = claim(&window("a", 7, 200.0, 2), "a", 7, 50, false, 100.0);
-        assert_eq!(claim, Claim::Granted(Action::Renewed, None));
+    fn the_holder_renews_until_its_attempts_are_used_up() {
+        let (next, granted) = claim(&window("a", 7, 200.0, 1), "a", 7, 50, false, 100.0);
+        assert_eq!(granted, Claim::Granted(Action::Renewed, None));
         assert_eq!(next, window("a", 7, 150.0, 2));
+        let again = claim(&next, "a", 7, 50, false, 101.0);
+        assert_eq!(again, (next, Claim::Exhausted));
     }
 
     #[test]
-    fn a_window_that_runs_out_costs_its_holder_another_attempt() {
-        let ended = window("a", 7, 99.0, 1);
-        assert_eq!(claim(&ended, "a", 7, 50, false, 100.0).0.attempts, 2);
-        let spent = window("a", 7, 99.0, 2);
-        assert_eq!(
-            claim(&spent, "a", 7, 50, false, 100.0),
-            (spent.clone(), Claim::Exhausted)
-        );
+    fn another_pull_request_starts_a_new_count() {
+        let (next, granted) = claim(&window("a", 7, 200.0, 2), "a", 8, 50, false, 100.0);
+        assert_eq!(granted, Claim::Granted(Action::Renewed, None));
+        assert_eq!(next, window("a", 8, 150.0, 1));
     }
 
     #[test]
@@ -187,9 +184,8 @@ mod tests {
                     state = release(&state, who).unwrap_or(state);
                     continue;
                 }
-                let ran = state.holder.as_deref() == Some(who) && !state.expired(now);
                 let (next, claim) = claim(&state, who, 7, 60, false, now);
-                if matches!(claim, Claim::Granted(..)) && !ran {
+                if matches!(claim, Claim::Granted(..)) {
                     granted += 1;
                 }
                 state = next;

@@ -78,17 +78,31 @@ impl Document {
             .map(|(key, raw)| (key.as_str(), raw.as_str()))
     }
 
-    /// The object as text.
-    pub fn to_text(&self) -> String {
-        let mut text = String::from("{");
-        for (index, (key, raw)) in self.keys.iter().enumerate() {
-            text.push_str(if index == 0 { "\n  " } else { ",\n  " });
-            text.push_str(&serde_json::Value::from(key.as_str()).to_string());
-            text.push_str(": ");
-            text.push_str(raw);
+    /// The object that `raw` is the JSON text of; anything else counts as empty.
+    pub fn of_value(raw: &str) -> Self {
+        Self {
+            keys: parse_object(raw.as_bytes()).unwrap_or_default(),
+            corrupt: false,
         }
-        text.push_str("\n}\n");
-        text
+    }
+
+    /// The object as the text of a file, a key a line.
+    pub fn to_text(&self) -> String {
+        format!("{{\n  {}\n}}\n", self.fields(",\n  "))
+    }
+
+    /// The object as the text of a value, on one line.
+    pub fn to_value(&self) -> String {
+        format!("{{{}}}", self.fields(", "))
+    }
+
+    fn fields(&self, between: &str) -> String {
+        let fields: Vec<String> = self
+            .keys
+            .iter()
+            .map(|(key, raw)| format!("{}: {raw}", serde_json::Value::from(key.as_str())))
+            .collect();
+        fields.join(between)
     }
 
     /// Puts the object in the place of the file at `path`; what cannot be read as an object
@@ -114,10 +128,8 @@ impl Document {
 }
 
 fn too_large(path: &Path) -> Error {
-    Error::new(ErrorKind::Io, format!("{} is too large", text::path(path))).with_hint(format!(
-        "look at it, then move it away: mv {0} {0}.aside",
-        text::path(path)
-    ))
+    let message = format!("{} is too large", text::path(path));
+    Error::new(ErrorKind::Io, message).with_hint(file::aside_hint(path))
 }
 
 /// Keeps an unreadable file under a name of its own: `<name>.corrupt`, or numbered where that is
@@ -147,11 +159,6 @@ fn parse_object(bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let keys = deserializer.deserialize_map(Keys).ok()?;
     deserializer.end().ok()?;
     Some(keys)
-}
-
-/// The keys of the JSON object in `raw`, in order, the last of duplicates winning.
-pub fn object(raw: &str) -> Option<Vec<(String, String)>> {
-    parse_object(raw.as_bytes())
 }
 
 /// The items of the JSON array in `raw`, as text.

@@ -1,24 +1,9 @@
-//! The merge lock on disk: loads a [`MergeState`], gathers the verdicts, commits a decision.
+//! The merge lock on disk: loads a [`MergeState`], gathers the verdicts, runs a decision.
 //!
-//! **A transaction**, all of it inside the guard: load, judge, decide, commit. Verdicts are
-//! gathered inside: one from before would let two in. **The commit** goes in this order, and
-//! only what changed is written:
-//!
-//! 1. the new lock file, under a temporary name;
-//! 2. our records: the grant with its fence, or a note that the holder is ending;
-//! 3. the witness of the caller;
-//! 4. the queue;
-//! 5. the old lock file is read again (same bytes, same instance), its holder judged again where
-//!    staleness is the reason, and removed;
-//! 6. the new lock file gets its name, exclusively;
-//! 7. witnesses of those who left; then our records again without them and without the note.
-//!
-//! When another program was quicker at 5 or 6, or took our guard file away, everything starts
-//! over from a fresh snapshot. What a crash after each step leaves is settled by the next
-//! decision: see [`crate::locks::merge`].
-//!
-//! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
-//! same, and that is said.
+//! **A transaction**, all of it inside the guard: load, judge, decide, commit
+//! ([`crate::store::commit`]). Verdicts are gathered inside: one from before would let two in.
+//! When another program was quicker, or took our guard file away, everything starts over from a
+//! fresh snapshot, so a decision may run several times; only the last run counts.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -29,17 +14,17 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::identity::PlanId;
-use crate::liveness::{Evidence, Terms, World};
-use crate::locks::merge::{Ending, Holder, MergeState, Records, Verdicts, settle};
-use crate::participant::Kind;
+use crate::liveness::{Terms, World};
+use crate::locks::merge::{Holder, MergeState, Records, Verdicts};
 use crate::queue::Entry;
 use crate::report::Note;
+use crate::store::commit::{Committing, Stop};
 use crate::store::document::{self, Document};
 use crate::store::guard::{Gate, Guard};
-use crate::store::witness::{self, Stand};
+use crate::store::witness::Stand;
 use crate::store::{ground, lock_file, records};
 use crate::sys::clock;
-use crate::sys::file::{self, Modes, Temp};
+use crate::sys::file::{self, Modes};
 use crate::text;
 
 /// An empty lock file is a lock being born until it is older than this, in seconds, …
@@ -52,14 +37,14 @@ const READ_TRIES: usize = 20;
 /// The files of one repository's merge lock.
 #[derive(Clone, Debug)]
 pub struct MergeStore<'a> {
-    base: &'a Path,
+    pub(super) base: &'a Path,
     ours: &'a Path,
-    stand: Stand<'a>,
-    modes: Modes,
+    pub(super) stand: Stand<'a>,
+    pub(super) modes: Modes,
     /// The lock file.
     pub lock_path: PathBuf,
-    queue_path: PathBuf,
-    records_path: PathBuf,
+    pub(super) queue_path: PathBuf,
+    pub(super) records_path: PathBuf,
     guard_path: PathBuf,
 }
 
@@ -86,17 +71,11 @@ pub struct Committed<T> {
 }
 
 /// A loaded state, and what its files were.
-struct Snapshot {
-    state: MergeState,
-    lock: Option<lock_file::Read>,
-    queue: Document,
-    records_corrupt: bool,
-}
-
-/// Whether a commit went through.
-enum Commit {
-    Done,
-    StartOver,
+pub(super) struct Snapshot {
+    pub(super) state: MergeState,
+    pub(super) lock: Option<lock_file::Read>,
+    pub(super) queue: Document,
+    pub(super) records_corrupt: bool,
 }
 
 impl<'a> MergeStore<'a> {
@@ -168,18 +147,11 @@ impl<'a> MergeStore<'a> {
                 verdicts,
                 notes: Vec::new(),
             };
-            let judge = |state: &MergeState| state.judge_holder(terms, world);
-            match self.commit(
-                &guard,
-                &snapshot,
-                &mut commit,
-                caller,
-                purpose,
-                world,
-                &judge,
-            )? {
-                Commit::Done => return Ok(commit),
-                Commit::StartOver => drop(guard),
+            let committing = Committing::new(self, &guard, &snapshot, purpose);
+            match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
+                Ok(()) => return Ok(commit),
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::StartOver) => drop(guard),
             }
             if Instant::now() >= deadline {
                 return Err(Error::new(
@@ -319,226 +291,9 @@ impl<'a> MergeStore<'a> {
         }
         Ok(Some(read))
     }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of one transaction, used together once"
-    )]
-    fn commit<T>(
-        &self,
-        guard: &Guard,
-        old: &Snapshot,
-        new: &mut Committed<T>,
-        caller: &PlanId,
-        purpose: Purpose,
-        world: &dyn World,
-        judge: &dyn Fn(&MergeState) -> Option<crate::liveness::Verdict>,
-    ) -> Result<Commit> {
-        let Committed {
-            state: next, notes, ..
-        } = new;
-        let lock_changed = next.lock != old.state.lock;
-        let removes = old.lock.as_ref().filter(|_| lock_changed);
-        let creates = next
-            .lock
-            .as_ref()
-            .filter(|_| lock_changed)
-            .map(|lock| lock.holder.clone());
-        let full = |error: Error, what: &str, notes: &mut Vec<Note>| {
-            if purpose == Purpose::Release && error.is_out_of_space() {
-                notes.push(Note::Warning(format!("{what}: {error}")));
-                Ok(())
-            } else {
-                Err(error)
-            }
-        };
-
-        let born = match &creates {
-            Some(holder) => {
-                Some(self.prepare_lock(holder, &mut next.records, next.lock.as_mut())?)
-            }
-            None => None,
-        };
-        // A holder that lets go is noted as ending, so that whoever comes next completes a
-        // release that is cut off. One that is removed for being stale is judged again instead.
-        let lets_go = old.state.is_ending() || (removes.is_some() && purpose == Purpose::Release);
-        let mut first = next.records.clone();
-        if let (true, Some(read)) = (lets_go, removes) {
-            first.ending = read.lock.holder.id().map(|id| Ending {
-                plan_id: id.as_str().to_owned(),
-                mtime_ns: read.lock.mtime_ns,
-            });
-        }
-        let mut on_disk = &old.state.records;
-        if first != old.state.records {
-            self.retire(&old.state.records, &first);
-            if !guard.is_intact()? {
-                return Ok(Commit::StartOver);
-            }
-            match records::save(&first, &self.records_path, old.records_corrupt, self.modes) {
-                Ok(aside) => {
-                    notes.extend(aside.map(|aside| set_aside_note(&self.records_path, &aside)));
-                    on_disk = &first;
-                }
-                Err(error) => full(error, "the release could not be recorded", notes)?,
-            }
-        }
-        self.stand_witness(caller, next, world)?;
-        if next.queue != old.state.queue || old.queue.corrupt {
-            if !guard.is_intact()? {
-                return Ok(Commit::StartOver);
-            }
-            match self.save_queue(guard, old, &next.queue) {
-                Ok(aside) => {
-                    notes.extend(aside.map(|aside| set_aside_note(&self.queue_path, &aside)))
-                }
-                Err(error) => full(
-                    error,
-                    "the queue could not be written, the entry stays in it",
-                    notes,
-                )?,
-            }
-        }
-        if let Some(read) = removes {
-            let unchanged = guard.is_intact()? && lock_file::is_unchanged(&self.lock_path, read)?;
-            let still_stale = || judge(&old.state).is_some_and(crate::liveness::Verdict::is_stale);
-            if !unchanged || !(lets_go || still_stale()) {
-                return Ok(Commit::StartOver);
-            }
-            file::remove(&self.lock_path)?;
-        }
-        if let Some(temp) = born {
-            if !guard.is_intact()? {
-                return Ok(Commit::StartOver);
-            }
-            let Some(made) = temp.create(&self.lock_path)? else {
-                return Ok(Commit::StartOver);
-            };
-            if let Some(lock) = next.lock.as_mut() {
-                lock.mtime_ns = made.mtime_ns;
-            }
-        }
-        self.dismiss_departed(old, next);
-        if removes.is_some() && creates.is_none() {
-            next.records.ending = None;
-            let after = settle(next, &Verdicts::default());
-            if after.records != *on_disk
-                && guard.is_intact()?
-                && let Err(error) =
-                    records::save(&after.records, &self.records_path, false, self.modes)
-            {
-                full(
-                    error,
-                    "the release could not be recorded as complete",
-                    notes,
-                )?;
-            }
-            next.records = after.records;
-        }
-        Ok(Commit::Done)
-    }
-
-    /// Writes the lock file of `holder` under a temporary name and records which file it will be.
-    fn prepare_lock(
-        &self,
-        holder: &Holder,
-        records: &mut Records,
-        lock: Option<&mut crate::locks::merge::LockFile>,
-    ) -> Result<Temp> {
-        let name = holder.shown().unwrap_or_default();
-        let temp = Temp::write(self.base, format!("{name}\n").as_bytes(), self.modes, false)?;
-        let made = temp.stamp()?;
-        if let Some(grant) = records
-            .participant_mut(&name)
-            .and_then(|record| record.grant.as_mut())
-        {
-            grant.made = Some(made);
-            grant.temp = Some(temp.name());
-        }
-        if let Some(lock) = lock {
-            lock.mtime_ns = made;
-        }
-        Ok(temp)
-    }
-
-    fn save_queue(
-        &self,
-        guard: &Guard,
-        old: &Snapshot,
-        queue: &[Entry],
-    ) -> Result<Option<PathBuf>> {
-        if !guard.may_write_state() {
-            return Err(out_of_space(&self.queue_path));
-        }
-        let mut document = old.queue.clone();
-        document.set("waiting", write_queue(queue));
-        document.replace(&self.queue_path, self.modes)
-    }
-
-    /// Removes the witnesses of those whose records are about to be dropped: a witness never
-    /// outlives its record.
-    fn retire(&self, old: &Records, next: &Records) {
-        let gone = old
-            .participants
-            .iter()
-            .filter(|(id, _)| !next.participants.contains_key(*id));
-        for (id, record) in gone {
-            if record.kind != Kind::Plan {
-                witness::remove(self.stand, id);
-            }
-        }
-    }
-
-    /// Removes the witnesses of those who have just left the queue or lost the lock.
-    fn dismiss_departed(&self, old: &Snapshot, next: &MergeState) {
-        let there = |id: &str| {
-            next.queue.iter().any(|entry| entry.plan_id == id)
-                || next
-                    .lock
-                    .as_ref()
-                    .and_then(|lock| lock.holder.id())
-                    .is_some_and(|h| h.as_str() == id)
-        };
-        if old.state.queue == next.queue && old.state.lock == next.lock {
-            return;
-        }
-        let queued: std::collections::HashSet<&str> = next
-            .queue
-            .iter()
-            .map(|entry| entry.plan_id.as_str())
-            .collect();
-        for (id, record) in &old.state.records.participants {
-            if record.kind != Kind::Plan && !queued.contains(id.as_str()) && !there(id) {
-                witness::remove(self.stand, id);
-            }
-        }
-    }
-
-    /// Lets programs that know only plans see the caller alive.
-    fn stand_witness(&self, caller: &PlanId, next: &MergeState, world: &dyn World) -> Result<()> {
-        let record = next.records.participant(caller.as_str());
-        let needs_one = record.is_some_and(|record| record.kind != Kind::Plan)
-            && (next
-                .queue
-                .iter()
-                .any(|entry| entry.plan_id == caller.as_str())
-                || next.lock.as_ref().and_then(|lock| lock.holder.id()) == Some(caller));
-        if needs_one && world.keeps_plans() == Evidence::Alive {
-            witness::make(self.stand, caller, self.modes)?;
-        }
-        Ok(())
-    }
 }
 
-fn out_of_space(path: &Path) -> Error {
-    Error::io(
-        "write",
-        path,
-        &std::io::Error::from_raw_os_error(nix::libc::ENOSPC),
-    )
-}
-
-fn set_aside_note(path: &Path, aside: &Path) -> Note {
+pub(super) fn set_aside_note(path: &Path, aside: &Path) -> Note {
     Note::Warning(format!(
         "{} could not be read and was kept as {}",
         text::path(path),
@@ -573,7 +328,7 @@ fn parse_queue(raw: &str) -> Vec<Entry> {
         .collect()
 }
 
-fn write_queue(queue: &[Entry]) -> String {
+pub(super) fn write_queue(queue: &[Entry]) -> String {
     let mut text = String::from("[");
     for (index, entry) in queue.iter().enumerate() {
         text.push_str(if index == 0 { "\n    " } else { ",\n    " });

@@ -6,8 +6,10 @@
 //! - [`lock_file`]: the one-line file that names the holder
 //! - [`witness`]: the directory by which other programs see our participants alive
 //! - [`ground`]: the directories that all of it stands in
-//! - [`merge`]: the merge lock's whole state, loaded and committed
+//! - [`merge`]: the merge lock's whole state, loaded; a decision, run
+//! - `commit`: the order in which a decision reaches the disk
 
+mod commit;
 pub mod document;
 pub mod ground;
 pub mod guard;

@@ -5,6 +5,7 @@
 //! is written goes whole into a uniquely named temporary file in the same directory, which is
 //! then linked (exclusive creation) or renamed (replacement) into place.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -127,6 +128,19 @@ fn cannot_open(path: &Path, error: &io::Error) -> Error {
     }
 }
 
+/// The command that moves what is in the way aside, where it can be typed.
+pub fn aside_hint(path: &Path) -> String {
+    let typed = path.to_str().filter(|word| text::visible(word) == *word);
+    match typed {
+        Some(word) => format!(
+            "look at it, then move it away: mv {} {}",
+            text::shell_word(word),
+            text::shell_word(&format!("{word}.aside"))
+        ),
+        None => "look at it, then move it away".to_owned(),
+    }
+}
+
 fn wrong_type(path: &Path, kind: &std::fs::FileType) -> Error {
     use std::os::unix::fs::FileTypeExt as _;
     let what = if kind.is_symlink() {
@@ -147,10 +161,12 @@ fn wrong_type(path: &Path, kind: &std::fs::FileType) -> Error {
             text::path(path)
         ),
     )
-    .with_hint(format!(
-        "look at it, then move it away: mv {0} {0}.aside",
-        text::path(path)
-    ))
+    .with_hint(aside_hint(path))
+}
+
+/// The error of a write to `path` that a full disk prevented.
+pub fn out_of_space(path: &Path) -> Error {
+    Error::io("write", path, &io::Error::from(io::ErrorKind::StorageFull))
 }
 
 /// Adds who owns `path` (or its directory) to an error about missing permission.
@@ -292,13 +308,24 @@ impl Temp {
     /// With `sync`, the bytes are on the disk before this returns.
     pub fn write(directory: &Path, bytes: &[u8], modes: Modes, sync: bool) -> Result<Self> {
         let fail = |e: io::Error| denied(Error::io("write in", directory, &e), directory, &e);
-        let mut file = tempfile::Builder::new()
+        // tempfile's own error hides the system's number; the name is its business, the opening ours.
+        let cause = Cell::new(None);
+        let opened = tempfile::Builder::new()
             .prefix(TEMP_PREFIX)
             .suffix(TEMP_SUFFIX)
             .rand_bytes(12)
-            .permissions(Permissions::from_mode(modes.file))
-            .tempfile_in(directory)
-            .map_err(|e| fail(plain(e)))?;
+            .make_in(directory, |path| {
+                let opened = OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .create_new(true)
+                    .mode(modes.file)
+                    .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+                    .open(path);
+                opened.inspect_err(|error| cause.set(error.raw_os_error()))
+            });
+        let mut file = opened
+            .map_err(|error| fail(cause.get().map_or(error, io::Error::from_raw_os_error)))?;
         own(file.as_file(), file.path(), modes);
         file.as_file_mut().write_all(bytes).map_err(fail)?;
         if sync {
@@ -387,21 +414,6 @@ impl Temp {
     }
 }
 
-/// tempfile adds the path to its errors and hides the number behind; ours name paths themselves.
-fn plain(error: io::Error) -> io::Error {
-    let source = error.get_ref().and_then(std::error::Error::source);
-    match source
-        .and_then(|e| e.downcast_ref::<io::Error>())
-        .and_then(io::Error::raw_os_error)
-    {
-        Some(number) => io::Error::from_raw_os_error(number),
-        None => match error.raw_os_error() {
-            Some(_) => error,
-            None => io::Error::from(error.kind()),
-        },
-    }
-}
-
 fn links_unsupported(error: &io::Error) -> bool {
     let number = Errno::from_raw(error.raw_os_error().unwrap_or(0));
     matches!(
@@ -437,7 +449,12 @@ pub fn make_dirs(directory: &Path, modes: Modes) -> Result<Vec<PathBuf>> {
                 own_dir(&path, modes);
                 made.push(path);
             }
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                if !path.is_dir() {
+                    let message = format!("{} is in the way of a directory", text::path(&path));
+                    return Err(Error::new(ErrorKind::Io, message).with_hint(aside_hint(&path)));
+                }
+            }
             Err(e) => return Err(denied(Error::io("create directory", &path, &e), &path, &e)),
         }
     }

@@ -4,10 +4,12 @@
 //! - [`file`]: opening state files safely, temporary files, links, modes
 //! - [`host`]: which boot, machine and namespaces this is
 //! - [`process`]: whether a process runs
+//! - [`signals`]: signals that are errors to us, not deaths
 //! - [`user`]: who we are, and the names of others
 
 pub mod clock;
 pub mod file;
 pub mod host;
 pub mod process;
+pub mod signals;
 pub mod user;

@@ -1,0 +1,292 @@
+//! Committing a decision on the merge lock.
+//!
+//! **The steps**, of which only what changed is written:
+//!
+//! 1. the new lock file, under a temporary name;
+//! 2. our records: the grant with its fence, or a note that the holder is ending;
+//! 3. the witness of the caller;
+//! 4. the queue;
+//! 5. the old lock file is read again (same bytes, same instance), its holder judged again where
+//!    staleness is the reason, and removed;
+//! 6. the new lock file gets its name, exclusively;
+//! 7. witnesses of those who left; then our records again without them and without the note.
+//!
+//! Before each of them the guard file must still be ours. When it is not, or another program was
+//! quicker at 5 or 6, the commit stops and everything starts over from a fresh snapshot: each
+//! step can be repeated. What a crash after each step leaves is settled by the next decision,
+//! see [`crate::locks::merge`].
+//!
+//! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
+//! same, and that is said; the records are then left as they are, so that the next decision
+//! finds a holder whose lock file is gone and drops its entry.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::identity::PlanId;
+use crate::liveness::{Evidence, Terms, Verdict, World};
+use crate::locks::merge::{Ending, Holder, LockFile, MergeState, Records, Verdicts, settle};
+use crate::participant::Kind;
+use crate::report::Note;
+use crate::store::guard::Guard;
+use crate::store::merge::{MergeStore, Purpose, Snapshot, set_aside_note, write_queue};
+use crate::store::{lock_file, records, witness};
+use crate::sys::file::{self, Temp};
+
+/// Why a commit did not go through.
+pub(super) enum Stop {
+    /// The snapshot is out of date.
+    StartOver,
+    /// A system call failed; nothing is lost.
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+type Step<T = ()> = Result<T, Stop>;
+
+/// One commit: from which snapshot, inside which guard.
+pub(super) struct Committing<'c> {
+    store: &'c MergeStore<'c>,
+    guard: &'c Guard,
+    old: &'c Snapshot,
+    purpose: Purpose,
+    /// Whether everything that should be written was.
+    complete: bool,
+}
+
+impl<'c> Committing<'c> {
+    pub(super) fn new(
+        store: &'c MergeStore<'c>,
+        guard: &'c Guard,
+        old: &'c Snapshot,
+        purpose: Purpose,
+    ) -> Self {
+        Self {
+            store,
+            guard,
+            old,
+            purpose,
+            complete: true,
+        }
+    }
+
+    /// Makes `next` true on the disk; fills in what is known only then.
+    pub(super) fn run(
+        mut self,
+        next: &mut MergeState,
+        caller: &PlanId,
+        terms: &Terms,
+        world: &dyn World,
+        notes: &mut Vec<Note>,
+    ) -> Step {
+        let changed = next.lock != self.old.state.lock;
+        let removed = self.old.lock.as_ref().filter(|_| changed);
+        let born = match next.lock.as_mut().filter(|_| changed) {
+            Some(lock) => Some(self.prepare_lock(lock, &mut next.records)?),
+            None => None,
+        };
+        // A holder that lets go is noted as ending, so that whoever comes next completes a
+        // release that is cut off. One that is removed for being stale is judged again instead.
+        let lets_go = self.old.state.is_ending() || self.purpose == Purpose::Release;
+        let mut first = next.records.clone();
+        if let Some(read) = removed.filter(|_| lets_go) {
+            first.ending = ending(&read.lock);
+        }
+        self.write_records(&first, notes)?;
+        self.stand_witness(caller, next, world)?;
+        self.write_queue(next, notes)?;
+        if let Some(read) = removed {
+            let stale = || {
+                self.old
+                    .state
+                    .judge_holder(terms, world)
+                    .is_some_and(Verdict::is_stale)
+            };
+            self.remove_lock(read, || lets_go || stale())?;
+        }
+        let releases = removed.is_some() && born.is_none();
+        if let (Some(temp), Some(lock)) = (born, next.lock.as_mut()) {
+            self.require_guard()?;
+            let made = temp.create(&self.store.lock_path)?.ok_or(Stop::StartOver)?;
+            lock.mtime_ns = made.mtime_ns;
+        }
+        self.dismiss_departed(next);
+        if releases {
+            self.finish_release(next, &first, notes)?;
+        }
+        Ok(())
+    }
+
+    fn require_guard(&self) -> Step {
+        if self.guard.is_intact()? {
+            Ok(())
+        } else {
+            Err(Stop::StartOver)
+        }
+    }
+
+    /// Lets a release go on where a full disk keeps something from being written.
+    fn tolerate(&mut self, error: Error, what: &str, notes: &mut Vec<Note>) -> Step {
+        if self.purpose != Purpose::Release || !error.is_out_of_space() {
+            return Err(Stop::Failed(error));
+        }
+        self.complete = false;
+        notes.push(Note::Warning(format!("{what}: {error}")));
+        Ok(())
+    }
+
+    /// Writes the lock file under a temporary name and records which file it will be.
+    fn prepare_lock(&self, lock: &mut LockFile, records: &mut Records) -> Step<Temp> {
+        let name = lock.holder.shown().unwrap_or_default();
+        let content = format!("{name}\n");
+        let temp = Temp::write(self.store.base, content.as_bytes(), self.store.modes, false)?;
+        let made = temp.stamp()?;
+        lock.mtime_ns = made;
+        let record = records.participant_mut(&name);
+        if let Some(grant) = record.and_then(|record| record.grant.as_mut()) {
+            grant.made = Some(made);
+            grant.temp = Some(temp.name());
+        }
+        Ok(temp)
+    }
+
+    fn write_records(&mut self, records: &Records, notes: &mut Vec<Note>) -> Step {
+        let old = &self.old.state.records;
+        if records == old {
+            return Ok(());
+        }
+        self.retire(records);
+        self.require_guard()?;
+        let path = &self.store.records_path;
+        match records::save(records, path, self.old.records_corrupt, self.store.modes) {
+            Ok(aside) => notes.extend(aside.map(|aside| set_aside_note(path, &aside))),
+            Err(error) => self.tolerate(error, "the release could not be recorded", notes)?,
+        }
+        Ok(())
+    }
+
+    fn write_queue(&mut self, next: &MergeState, notes: &mut Vec<Note>) -> Step {
+        if next.queue == self.old.state.queue && !self.old.queue.corrupt {
+            return Ok(());
+        }
+        self.require_guard()?;
+        match self.save_queue(next) {
+            Ok(aside) => {
+                notes.extend(aside.map(|aside| set_aside_note(&self.store.queue_path, &aside)));
+            }
+            Err(error) => {
+                let what = "the queue could not be written, and the entry stays in it for now";
+                self.tolerate(error, what, notes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn save_queue(&self, next: &MergeState) -> Result<Option<PathBuf>> {
+        if !self.guard.may_write_state() {
+            return Err(file::out_of_space(&self.store.queue_path));
+        }
+        let mut document = self.old.queue.clone();
+        document.set("waiting", write_queue(&next.queue));
+        document.replace(&self.store.queue_path, self.store.modes)
+    }
+
+    /// Removes the old lock file when it is still what was read and `may_go` says so.
+    fn remove_lock(&self, read: &lock_file::Read, may_go: impl Fn() -> bool) -> Step {
+        self.require_guard()?;
+        if !may_go() || !lock_file::is_unchanged(&self.store.lock_path, read)? {
+            return Err(Stop::StartOver);
+        }
+        file::remove(&self.store.lock_path)?;
+        Ok(())
+    }
+
+    /// Drops the note and the record of a holder whose lock file is gone.
+    fn finish_release(
+        &mut self,
+        next: &mut MergeState,
+        written: &Records,
+        notes: &mut Vec<Note>,
+    ) -> Step {
+        next.records.ending = None;
+        next.records = settle(next, &Verdicts::default()).records;
+        if !self.complete || next.records == *written || !self.guard.is_intact()? {
+            return Ok(());
+        }
+        let path = &self.store.records_path;
+        if let Err(error) = records::save(&next.records, path, false, self.store.modes) {
+            self.tolerate(
+                error,
+                "the release could not be recorded as complete",
+                notes,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Removes the witnesses of those whose records are about to be dropped: a witness never
+    /// outlives its record.
+    fn retire(&self, next: &Records) {
+        for (id, record) in &self.old.state.records.participants {
+            if record.kind != Kind::Plan && !next.participants.contains_key(id) {
+                witness::remove(self.store.stand, id);
+            }
+        }
+    }
+
+    /// Removes the witnesses of those who have just left the queue or lost the lock.
+    fn dismiss_departed(&self, next: &MergeState) {
+        let old = &self.old.state;
+        if old.queue == next.queue && old.lock == next.lock {
+            return;
+        }
+        let mut there: HashSet<&str> = next
+            .queue
+            .iter()
+            .map(|entry| entry.plan_id.as_str())
+            .collect();
+        there.extend(
+            next.lock
+                .as_ref()
+                .and_then(|lock| lock.holder.id())
+                .map(PlanId::as_str),
+        );
+        for (id, record) in &old.records.participants {
+            if record.kind != Kind::Plan && !there.contains(id.as_str()) {
+                witness::remove(self.store.stand, id);
+            }
+        }
+    }
+
+    /// Lets programs that know only plans see the caller alive.
+    fn stand_witness(&self, caller: &PlanId, next: &MergeState, world: &dyn World) -> Step {
+        let record = next.records.participant(caller.as_str());
+        let takes_part = next
+            .queue
+            .iter()
+            .any(|entry| entry.plan_id == caller.as_str())
+            || next
+                .lock
+                .as_ref()
+                .is_some_and(|lock| lock.holder == Holder::Plan(caller.clone()));
+        let needs_one = takes_part && record.is_some_and(|record| record.kind != Kind::Plan);
+        if needs_one && world.keeps_plans() == Evidence::Alive {
+            witness::make(self.store.stand, caller, self.store.modes)?;
+        }
+        Ok(())
+    }
+}
+
+/// The note that the holder of `lock` is ending. One that is no plan id is dead anyway.
+fn ending(lock: &LockFile) -> Option<Ending> {
+    Some(Ending {
+        plan_id: lock.holder.id()?.as_str().to_owned(),
+        mtime_ns: lock.mtime_ns,
+    })
+}
