@@ -194,3 +194,57 @@ fn while_pid_of_no_process_is_an_error() {
     .one_line_error();
     assert_eq!(holder(&repo), None);
 }
+
+#[test]
+fn durations_as_people_write_them_and_not_otherwise() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    for (good, seconds) in [
+        ("45", 45.0),
+        ("2h", 7200.0),
+        ("1d", 86_400.0),
+        ("1d2h", 93_600.0),
+    ] {
+        let run = env
+            .merge(&repo, &format!("acquire --as a --ttl {good}"))
+            .exits(0);
+        let length = run.number("expires_at") - now();
+        assert!((length - seconds).abs() < 30.0, "{good}: {length}");
+        env.merge(&repo, "release --as a").exits(0);
+    }
+    for bad in [
+        "0",
+        "0s",
+        "m",
+        "1h1h",
+        "5x",
+        "99999999999d",
+        "18446744073709551616s",
+        "1e9",
+        "inf",
+        "NaN",
+    ] {
+        let run = env
+            .merge(&repo, &format!("acquire --as a --ttl {bad}"))
+            .exits(2);
+        run.says(&[("error_code", json!("INVALID_INPUT"))])
+            .one_line_error();
+    }
+    assert_eq!(holder(&repo), None);
+}
+
+#[test]
+fn while_pid_of_a_zombie_is_an_error() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let mut child = companion(&env);
+    child.kill().expect("a signal");
+    let args = format!("acquire --as a --while-pid {}", child.id());
+    // Until the signal has arrived, the process may still be there.
+    eventually(DEADLINE, || {
+        let run = env.merge(&repo, &args);
+        env.merge(&repo, "release --as a").exits(0);
+        run.code == 1 && run.get("error_code") == json!("NOT_FOUND")
+    });
+    child.wait().expect("an exit status");
+}

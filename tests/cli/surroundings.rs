@@ -1,4 +1,4 @@
-//! Odd surroundings, made with mounts and namespaces: these tests need root and `unshare`.
+//! Odd surroundings: limits, mounts and namespaces. The last two need root and `unshare`.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -43,6 +43,79 @@ fn said(env: &Env, name: &str) -> (Value, i32, String) {
         .parse()
         .expect("a number");
     (value, code, read(format!("{name}.err")))
+}
+
+#[test]
+fn few_file_descriptors() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let mut admitted = 0;
+    for limit in 3..=12 {
+        for verb in ["acquire", "release"] {
+            let script =
+                format!("ulimit -n {limit}; exec '{BIN}' --format json merge {verb} --as a");
+            let mut command = env.command("sh");
+            let output = command
+                .current_dir(&repo)
+                .args(["-c", &script])
+                .output()
+                .expect("sh runs");
+            let errors = String::from_utf8(output.stderr).expect("UTF-8");
+            if output.status.success() {
+                admitted += 1;
+                continue;
+            }
+            // Below a handful the dynamic loader itself may give up, in its own words.
+            if output.status.code() != Some(127) {
+                assert_eq!(output.status.code(), Some(128), "{limit}: {errors}");
+                assert!(errors.starts_with("error: "), "{limit}: {errors}");
+                assert!(errors.contains("Too many open files"), "{limit}: {errors}");
+            }
+        }
+        env.merge(&repo, "release --as a").exits(0);
+        env.merge(&repo, "check")
+            .exits(0)
+            .says(&[("status", json!("free"))]);
+    }
+    assert!(admitted >= 2, "twelve file descriptors are enough");
+}
+
+#[test]
+fn a_plan_directory_that_is_none() {
+    let env = Env::new();
+    for dangling in [false, true] {
+        let repo = env.init(format!("repo-{dangling}"));
+        if dangling {
+            std::os::unix::fs::symlink("nowhere", repo.join(".plan")).expect("a symlink");
+        } else {
+            std::fs::write(repo.join(".plan"), "a file\n").expect("a file");
+        }
+        let run = env
+            .merge(&repo, "acquire --as a")
+            .exits(128)
+            .one_line_error();
+        assert!(run.stderr.contains(".plan"), "{run:#?}");
+        assert_eq!(run.get("error_code"), json!("IO"));
+        env.git(&repo, "config locks.stateDir common");
+        env.merge(&repo, "acquire --as a").exits(0);
+    }
+}
+
+#[test]
+fn a_plan_directory_that_is_a_link() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let elsewhere = env.mkdir("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, repo.join(".plan")).expect("a symlink");
+    env.merge(&repo, "acquire --as a").exits(0);
+    let linked = crate::common::fixture::worktree(&env, &repo, "linked");
+    env.merge(&linked, "check")
+        .exits(0)
+        .says(&[("holder_plan_id", json!("a"))]);
+    assert!(elsewhere.join("local/merge.lock").exists());
+    env.merge(&linked, "release --as a")
+        .exits(0)
+        .says(&[("action", json!("released"))]);
 }
 
 #[test]
