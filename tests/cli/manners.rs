@@ -331,3 +331,56 @@ fn titles_come_and_go_with_the_lock() {
     env.merge(&repo, "acquire --as d").exits(0);
     assert_eq!(state("d"), None);
 }
+
+#[test]
+fn the_timeline_tells_of_reclaims_and_windows() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    for id in ["a", "b"] {
+        crate::common::fixture::plan(&repo, id);
+    }
+    let claim = "rate-window claim --bot-kind robot --pr-number 7";
+    env.merge(&repo, &format!("{claim} --as a")).exits(0);
+    env.merge(&repo, &format!("{claim} --as b")).exits(75);
+    env.merge(&repo, "rate-window release --bot-kind robot --as b")
+        .exits(0);
+    env.merge(&repo, "rate-window release --bot-kind robot --as a")
+        .exits(0);
+    env.merge(&repo, &format!("{claim} --as b")).exits(0);
+    env.merge(&repo, "rate-window release --bot-kind robot --as b")
+        .exits(0);
+    env.merge(&repo, &format!("{claim} --as a")).exits(1);
+    crate::common::fixture::hold(&repo, "dead\n");
+    env.merge(&repo, "acquire --as a").exits(0);
+    let text = timeline(&repo);
+    let events: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once("[LOCK] ").map(|pair| pair.1))
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "(rate-window:claimed) a",
+            "(rate-window:blocked) b",
+            "(rate-window:released) a",
+            "(rate-window:claimed) b",
+            "(rate-window:released) b",
+            "(rate-window:exhausted) a",
+            "(merge:reclaimed) a",
+        ],
+        "{text}"
+    );
+    let blocked = text.split("[LOCK] ").nth(2).expect("the blocked claim");
+    for field in [
+        "  bot_kind: robot\n",
+        "  pr_number: 7\n",
+        "  holder: a\n",
+        "  waiter: b\n",
+    ] {
+        assert!(blocked.contains(field), "{field} is missing: {blocked}");
+    }
+    assert!(
+        text.contains("  reclaimed_from: dead\n  waiting_count: 1\n"),
+        "{text}"
+    );
+}
