@@ -377,15 +377,11 @@ fn check_as(
     identity: Option<&Identity>,
     context: &mut Context,
 ) -> Result<Outcome> {
-    let terms = context.terms();
-    let world = context.surroundings(&terms.now.host);
     let store = context.merge_store();
-    let seen = store.peek()?;
-    let verdicts = seen.judge(None, &terms, &world);
-    let state = merge::view(&seen, &verdicts);
-    let plan_id = identity.map(|identity| identity.id.as_str().to_owned());
     let lock_path = shown(&store.lock_path);
-    let Some(lock) = &state.lock else {
+    let seen = store.peek()?;
+    let plan_id = identity.map(|identity| identity.id.as_str().to_owned());
+    let free = |plan_id, lock_path| {
         let exit = if args.fence.is_some() {
             Exit::REFUSED
         } else {
@@ -396,7 +392,18 @@ fn check_as(
             plan_id,
             lock_path,
         };
-        return Ok(Outcome::new(Report::MergeFree(free), exit));
+        Ok(Outcome::new(Report::MergeFree(free), exit))
+    };
+    if seen.lock.is_none() && seen.bereft().next().is_none() {
+        // Nobody to judge: nothing to look at the world for.
+        return free(plan_id, lock_path);
+    }
+    let terms = context.terms();
+    let world = context.surroundings(&terms.now.host);
+    let verdicts = seen.judge(None, &terms, &world);
+    let state = merge::view(&seen, &verdicts);
+    let Some(lock) = &state.lock else {
+        return free(plan_id, lock_path);
     };
     let mine = identity.is_some_and(|identity| merge::is_holder(&state, &context.caller(identity)));
     let about = about_holder(&state, context);
