@@ -250,7 +250,7 @@ fn judge_unrecorded(
     let lost = subject
         .records_lost_at
         .is_some_and(|at| subject.seen_at <= at);
-    if lost && subject.role == Role::Holder && standing == Standing::Running {
+    if lost && subject.role == Role::Holder && standing != Standing::Expired {
         return Verdict::UNKNOWN;
     }
     match world.keeps_plans() {

@@ -474,6 +474,9 @@ fn a_holder_from_before_our_records_were_lost_is_unknown_for_the_default_lease()
     );
     // A place in the queue is lost with the records; only the lock itself must not be.
     assert_eq!(found(Role::Waiter, at_once, &running), Verdict::STALE);
+    // A clock that cannot be compared proves no end.
+    let nowhere = at(THEN.wall + 1e9, 1.0, Host::default());
+    assert_eq!(found(Role::Holder, at_once, &nowhere), Verdict::UNKNOWN);
 }
 
 #[test]
