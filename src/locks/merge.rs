@@ -372,13 +372,14 @@ impl MergeState {
 /// Finishes what an interrupted commit or another program left undone: see the module header.
 pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
     let mut next = state.clone();
-    if next.is_ending() {
-        next.lock = None;
-    }
-    if let Some(ending) = next.records.ending.take()
-        && state.is_ending()
-    {
-        forget_grant(&mut next, &ending.plan_id);
+    if let Some(ending) = next.records.ending.take() {
+        if state.is_ending() {
+            next.lock = None;
+            queue::dequeue(&mut next.queue, &ending.plan_id);
+        }
+        if next.lock.is_none() && has_ended(&next, &ending) {
+            forget_grant(&mut next, &ending.plan_id);
+        }
     }
     let bereft: Vec<String> = next.bereft().map(|(id, _)| id.clone()).collect();
     for id in bereft {
@@ -398,6 +399,24 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
     }
     drop_departed(&mut next);
     next
+}
+
+/// Whether the recorded grant of that id is the one that was let go.
+fn has_ended(state: &MergeState, ending: &Ending) -> bool {
+    let record = state.records.participant(&ending.plan_id);
+    record
+        .and_then(|record| record.grant.as_ref())
+        .is_some_and(|grant| grant.made_lock_of(ending.mtime_ns))
+}
+
+/// The verdict on who holds the lock in `next`, which `state` was settled to: whoever the lock
+/// file named need not be the one.
+fn holder_verdict(state: &MergeState, next: &MergeState, verdicts: &Verdicts) -> Option<Verdict> {
+    let lock = next.lock.as_ref()?;
+    if state.lock.as_ref() == Some(lock) {
+        return verdicts.holder;
+    }
+    verdicts.bereft.get(lock.holder.id()?.as_str()).copied()
 }
 
 /// The lock file of a holder that is provably present, made anew.
@@ -488,30 +507,25 @@ pub fn acquire(
     rules: &Rules,
 ) -> (MergeState, Admission) {
     let mut next = settle(state, verdicts);
+    let verdict = holder_verdict(state, &next, verdicts);
+    let stale = verdict.is_some_and(Verdict::is_stale);
     if is_holder(&next, caller)
         && next
             .holder_record()
             .is_none_or(|r| r.kind != Kind::Attached)
     {
-        let admission = hold_again(&mut next, caller, bid, rules);
+        let admission = hold_again(&mut next, caller, bid, stale, rules);
         return (next, admission);
     }
     prune(&mut next, &caller.id, verdicts);
     let holder = next.lock.as_ref().and_then(|lock| lock.holder.shown());
     if holder.as_deref() == Some(caller.id.as_str()) {
-        // Its namesake holds the lock: the entry of that id is the holder's.
-        let waiting = Waiting {
-            position: None,
-            mid_recovery: false,
-            not_local: false,
-            joined: false,
-        };
-        return (next, Admission::Blocked(waiting));
+        let admission = behind_namesake(&mut next, caller, bid, verdict, verdicts, rules);
+        return (next, admission);
     }
     let joined = join(&mut next, caller, bid, rules);
     let ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
     let position = ahead.len() + 1;
-    let stale = verdicts.holder.is_some_and(Verdict::is_stale);
     let idle = next.lock.is_none() || stale;
     let may_try = ahead.is_empty() || (idle && all_passed_over(&next, &ahead, verdicts, rules));
     let reclaimable = next.lock.is_some() && stale && rules.may_reclaim;
@@ -522,7 +536,7 @@ pub fn acquire(
     }
     note_idle(&mut next, idle, rules);
     // Only the front meets the holder; those behind it are blocked by those ahead.
-    let met = verdicts.holder.filter(|_| may_try && next.lock.is_some());
+    let met = verdict.filter(|_| may_try && next.lock.is_some());
     let waiting = Waiting {
         position: Some(position),
         mid_recovery: met.is_some_and(|verdict| verdict.mid_recovery),
@@ -532,19 +546,63 @@ pub fn acquire(
     (next, Admission::Blocked(waiting))
 }
 
-/// A detached holder asks again: its lease is renewed, the queue is untouched.
-fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> Admission {
+/// Decides for a caller whose namesake holds the lock. The entry of that id is the holder's: the
+/// caller has no place of its own, and gets its turn when the holder is gone and nobody is ahead.
+fn behind_namesake(
+    next: &mut MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    verdict: Option<Verdict>,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> Admission {
+    let id = caller.id.as_str();
+    let others = next.queue.iter().filter(|entry| entry.plan_id != id);
+    let ahead: Vec<&Entry> = others.collect();
+    let stale = verdict.is_some_and(Verdict::is_stale);
+    let may_try = ahead.is_empty() || (stale && all_passed_over(next, &ahead, verdicts, rules));
+    if may_try && stale && rules.may_reclaim {
+        // Nothing of the holder's record is the caller's.
+        next.records.participants.remove(id);
+        let admission = grant(next, caller, bid, rules, Some(id.to_owned()));
+        let entry = Entry::new(&caller.id, rules.now.moment.wall);
+        next.queue.push(entry);
+        return admission;
+    }
+    note_idle(next, stale, rules);
+    Admission::Blocked(Waiting {
+        position: None,
+        mid_recovery: may_try && verdict.is_some_and(|verdict| verdict.mid_recovery),
+        not_local: may_try && stale,
+        joined: false,
+    })
+}
+
+/// A detached holder asks again: its lease is renewed, the queue is untouched. What vouches for
+/// it changes when it insists, or when the process that vouched has ended.
+fn hold_again(
+    next: &mut MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    stale: bool,
+    rules: &Rules,
+) -> Admission {
+    next.records.idle = None;
     if next.holder_record().is_none() && bid.kind != Kind::Plan {
         adopt(next, caller, bid, rules);
     }
     if let Some(record) = holder_record_mut(next) {
-        if bid.insists {
+        let anew = bid.insists || (stale && record.kind == Kind::Process);
+        if anew {
             record.kind = bid.kind;
             record.process.clone_from(&bid.process);
             record.ttl = Some(bid.ttl);
         }
-        record.host = Arc::new(rules.now.host.clone());
-        record.ticket = rules.now.moment;
+        // A process means something only where it was recorded.
+        if anew || record.kind != Kind::Process {
+            record.host = Arc::new(rules.now.host.clone());
+            record.ticket = rules.now.moment;
+        }
         record.lease = (record.kind == Kind::Leased)
             .then(|| Lease::starting(&rules.now, record.ttl.unwrap_or(bid.ttl)));
         if bid.reason.is_some() {
@@ -752,6 +810,7 @@ pub fn release(
     rules: &Rules,
 ) -> (MergeState, Release) {
     let mut next = settle(state, verdicts);
+    let verdict = holder_verdict(state, &next, verdicts);
     prune(&mut next, &caller.id, verdicts);
     let holder = next.lock.as_ref().map(|lock| lock.holder.clone());
     let names_caller = holder.as_ref().and_then(Holder::id) == Some(&caller.id);
@@ -767,7 +826,7 @@ pub fn release(
     let attached = next
         .holder_record()
         .is_some_and(|record| record.kind == Kind::Attached);
-    if attached && verdicts.holder.is_some_and(|verdict| verdict.present) {
+    if attached && verdict.is_some_and(|verdict| verdict.present) {
         return (next, Release::HolderPresent(caller.id.as_str().to_owned()));
     }
     let_go(&mut next, caller.id.as_str(), rules);
@@ -797,8 +856,7 @@ pub fn evict(
         return (next, Eviction::NothingHeld);
     };
     let shown = lock.holder.shown().unwrap_or_default();
-    let staleness = verdicts
-        .holder
+    let staleness = holder_verdict(state, &next, verdicts)
         .map_or(Staleness::Unknown, |verdict| verdict.staleness);
     if staleness != Staleness::Stale || !rules.may_reclaim {
         return (next, Eviction::Refused(shown, staleness));
@@ -834,6 +892,7 @@ pub fn renew(
     record.ticket = rules.now.moment;
     let lease = Lease::starting(&rules.now, record.ttl.unwrap_or(bid.ttl));
     record.lease = Some(lease);
+    next.records.idle = None;
     (next, Renewal::Renewed(lease.expires_at()))
 }
 
