@@ -70,9 +70,9 @@ impl World for Surroundings<'_> {
     fn process(&self, process: &ProcessId, host: &Host) -> Evidence {
         match self.host.relation(host) {
             Relation::SameBoot => {}
-            // No process outlives its boot.
-            Relation::SameMachine => return Evidence::Absent,
-            Relation::Elsewhere => return Evidence::Unobservable,
+            // No process outlives its boot; but is it another?
+            Relation::SameMachine if self.is_another_boot(host) => return Evidence::Absent,
+            Relation::SameMachine | Relation::Elsewhere => return Evidence::Unobservable,
         }
         if !self.host.shares_pids(host) {
             return Evidence::Unobservable;
@@ -86,8 +86,8 @@ impl World for Surroundings<'_> {
 
     fn presence(&self, name: &str, host: &Host) -> Evidence {
         match self.host.relation(host) {
-            Relation::SameBoot => {}
-            Relation::SameMachine => return Evidence::Absent,
+            Relation::SameMachine if self.is_another_boot(host) => return Evidence::Absent,
+            Relation::SameBoot | Relation::SameMachine => {}
             Relation::Elsewhere => return Evidence::Unobservable,
         }
         if Path::new(name).components().count() != 1 || name.contains('/') || name.starts_with('.')
@@ -108,6 +108,11 @@ impl Surroundings<'_> {
             base: self.base,
             plan_dir: self.plan_dir,
         }
+    }
+
+    /// Whether the record of `host` is provably from another boot than this.
+    fn is_another_boot(&self, host: &Host) -> bool {
+        matches!((&self.host.boot_id, &host.boot_id), (Some(now), Some(then)) if now != then)
     }
 
     fn plan_in_worktree(&self, id: &PlanId) -> Evidence {
