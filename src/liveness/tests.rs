@@ -83,7 +83,7 @@ fn child() -> ProcessId {
 fn record(kind: Kind) -> Participant {
     Participant {
         kind,
-        host: machine("boot", "machine"),
+        host: machine("boot", "machine").into(),
         ticket: THEN,
         queued_ts: THEN.wall,
         user: 1000,

@@ -117,7 +117,7 @@ fn committed(before: &MergeState, next: &MergeState, after: f64) -> MergeState {
         let record = lock
             .holder
             .id()
-            .and_then(|id| next.records.participants.get_mut(id.as_str()));
+            .and_then(|id| next.records.participant_mut(id.as_str()));
         if let Some(grant) = record.and_then(|record| record.grant.as_mut()) {
             grant.made = Some(stamp(after));
             grant.temp = Some("temp".to_owned());
@@ -168,11 +168,11 @@ fn holder_of(kind: Kind, after: f64) -> Participant {
 fn held(kind: Kind, waiting: &[&str]) -> MergeState {
     let mut names = vec!["h"];
     names.extend(waiting);
-    let mut participants: BTreeMap<String, Participant> = waiting
+    let mut participants: BTreeMap<String, Arc<Participant>> = waiting
         .iter()
-        .map(|name| ((*name).to_owned(), record(Kind::Leased, -1.0)))
+        .map(|name| ((*name).to_owned(), record(Kind::Leased, -1.0).into()))
         .collect();
-    participants.insert("h".to_owned(), holder_of(kind, -60.0));
+    participants.insert("h".to_owned(), holder_of(kind, -60.0).into());
     MergeState {
         lock: Some(lock_of("h", stamp(-60.0))),
         queue: queue_of(&names),

@@ -178,7 +178,10 @@ fn a_verdict_on_a_holder_that_let_go_says_nothing_of_one_that_is_put_back() {
     let mut state = held(Kind::Leased, &["a"]);
     state.records.ending = ending("h", -60.0);
     let attached = holder_of(Kind::Attached, -90.0);
-    state.records.participants.insert("p".to_owned(), attached);
+    state
+        .records
+        .participants
+        .insert("p".to_owned(), std::sync::Arc::new(attached));
     let seen = Verdicts {
         holder: Some(Verdict::STALE),
         ..bereft("p", PRESENT)
@@ -217,7 +220,10 @@ fn a_later_entry_of_the_same_id_survives_the_end_of_its_grant() {
 fn records_of_those_who_neither_hold_nor_wait_are_dropped() {
     let mut state = held(Kind::Leased, &["a"]);
     let gone = record(Kind::Leased, 0.0);
-    state.records.participants.insert("z".to_owned(), gone);
+    state
+        .records
+        .participants
+        .insert("z".to_owned(), std::sync::Arc::new(gone));
     let next = settle(&state, &Verdicts::default());
     let left: Vec<&str> = next
         .records

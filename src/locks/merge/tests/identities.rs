@@ -6,7 +6,10 @@ fn held_by(record: Option<Participant>) -> MergeState {
     let mut state = held(Kind::Leased, &[]);
     state.records.participants.clear();
     if let Some(record) = record {
-        state.records.participants.insert("h".to_owned(), record);
+        state
+            .records
+            .participants
+            .insert("h".to_owned(), std::sync::Arc::new(record));
     }
     state
 }
@@ -85,7 +88,9 @@ fn a_namesake_of_a_stale_holder_reclaims_once_nobody_is_ahead() {
     );
 
     let mut busy = held(Kind::Leased, &["a"]);
-    busy.records.participants.insert("h".to_owned(), of(1, "x"));
+    busy.records
+        .participants
+        .insert("h".to_owned(), std::sync::Arc::new(of(1, "x")));
     let (next, admission) = ask(&busy, &who, Verdict::STALE);
     assert_eq!(waiting(admission).position, None);
     assert_eq!(next.lock, busy.lock);
@@ -93,7 +98,7 @@ fn a_namesake_of_a_stale_holder_reclaims_once_nobody_is_ahead() {
     assert!(next.records.idle.is_some());
     // Those ahead who show no sign of life are passed over, as ever.
     let mut quiet = next;
-    quiet.records.participants.get_mut("a").expect("a").ticket = moment(-400.0);
+    quiet.records.participant_mut("a").expect("a").ticket = moment(-400.0);
     let seen = verdicts(Some(Verdict::STALE), &[("a", Verdict::FRESH)]);
     let (next, admission) = acquire(&quiet, &who, &bid(Kind::Leased), &seen, &rules(120.0));
     assert!(matches!(admission, Admission::Admitted(_)));
@@ -128,18 +133,18 @@ fn a_process_is_looked_for_where_it_was_recorded() {
         pid_ns: Some(2),
         ..host()
     };
-    state.records.participants.get_mut("h").expect("h").host = container.clone();
+    state.records.participant_mut("h").expect("h").host = container.clone().into();
     let again = |bid: &Bid, verdict| {
         let seen = verdicts(Some(verdict), &[]);
         let (next, _) = acquire(&state, &caller("h"), bid, &seen, &rules(0.0));
         next.records.participants["h"].clone()
     };
-    assert_eq!(again(&bid(Kind::Leased), Verdict::FRESH).host, container);
+    assert_eq!(*again(&bid(Kind::Leased), Verdict::FRESH).host, container);
     let insisting = Bid {
         insists: true,
         ..bid(Kind::Process)
     };
-    assert_eq!(again(&insisting, Verdict::FRESH).host, host());
+    assert_eq!(*again(&insisting, Verdict::FRESH).host, host());
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn idle(since: Option<f64>, waiting: &[(&str, f64)]) -> MergeState {
     let ids: Vec<&str> = waiting.iter().map(|(name, _)| *name).collect();
     let participants = waiting
         .iter()
-        .map(|(name, ago)| ((*name).to_owned(), record(Kind::Leased, -ago)));
+        .map(|(name, ago)| ((*name).to_owned(), record(Kind::Leased, -ago).into()));
     let mut state = free();
     state.queue = queue_of(&ids);
     state.records.participants = participants.collect();
@@ -104,7 +104,7 @@ fn a_clock_that_cannot_be_compared_passes_nobody_over() {
     let noted = next.records.idle.expect("noted anew, by our own clock");
     assert_eq!((noted.since, noted.host), (moment(0.0), host()));
     state.records.idle = idle_here;
-    state.records.participants.get_mut("a").expect("a").host = elsewhere;
+    state.records.participant_mut("a").expect("a").host = elsewhere.into();
     assert!(!ask(&state, "b", &alive(&["a"]), &rules(0.0)).1);
 }
 
@@ -121,7 +121,7 @@ fn zero_means_never() {
 #[test]
 fn a_stale_holder_leaves_the_lock_idle_and_a_fresh_one_ends_that() {
     let mut state = held(Kind::Leased, &["a", "b"]);
-    state.records.participants.get_mut("a").expect("a").ticket = moment(-400.0);
+    state.records.participant_mut("a").expect("a").ticket = moment(-400.0);
     let seen = |holder| verdicts(Some(holder), &[("a", Verdict::FRESH)]);
     let (noted, admitted) = ask(&state, "b", &seen(Verdict::STALE), &rules(0.0));
     assert!(!admitted && noted.records.idle.is_some());
