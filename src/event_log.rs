@@ -8,7 +8,6 @@
 use std::path::Path;
 
 use chrono::{Local, SecondsFormat, Utc};
-use sha2::{Digest as _, Sha256};
 
 use crate::error::Result;
 use crate::store::ground;
@@ -45,16 +44,13 @@ pub fn append(logs: &Path, modes: Modes, event: &Event) -> Result<()> {
 /// The entry of `event` at `time`.
 fn entry(event: &Event, time: &str) -> String {
     let message = format!("[LOCK] ({}) {}", event.name, text::log_line(&event.id));
-    let digest = Sha256::digest(message.as_bytes());
-    let hash: String = digest
-        .iter()
-        .take(3)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = text::digest(message.as_bytes(), 3);
     let mut entry = format!("[{time}] [INFO] [{hash}] {message}\n");
     for (key, value) in &event.fields {
         if !value.is_empty() {
-            entry.push_str(&format!("  {key}: {}\n", text::log_line(value)));
+            for part in ["  ", key, ": ", &text::log_line(value), "\n"] {
+                entry.push_str(part);
+            }
         }
     }
     entry

@@ -183,13 +183,12 @@ fn registered(registry: &Path, id: &PlanId) -> Evidence {
         let admin = entry.path();
         let named = match directory_of(&admin) {
             Ok(Some(directory)) => directory.file_name() == Some(OsStr::new(id.as_str())),
-            Ok(None) => false,
             // Its name cannot be read: it may be the one.
             Err(Evidence::Unobservable) => {
                 found = weaker(found, Evidence::Unobservable);
                 continue;
             }
-            Err(_) => false,
+            Ok(None) | Err(_) => false,
         };
         if named {
             match genuine(&admin) {

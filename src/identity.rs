@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::place::{Checkout, Place, git_dir_behind, resolve, worktree_of};
@@ -118,11 +117,7 @@ fn told_apart(name: &[u8], distinct: &[u8]) -> PlanId {
     }
     // All of it is ASCII by now.
     id.truncate(MAX_LENGTH - 7);
-    let hash = Sha256::digest(distinct);
-    PlanId(format!(
-        "{id}-{:02x}{:02x}{:02x}",
-        hash[0], hash[1], hash[2]
-    ))
+    PlanId(format!("{id}-{}", text::digest(distinct, 3)))
 }
 
 /// A character of a name as one of a plan id.

@@ -1,4 +1,12 @@
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        clippy::unnecessary_wraps,
+        reason = "tests make the mess that the code must cope with, in the shapes it takes"
+    )
+)]
 //! git-locks: take turns in a git repository. No daemon: files, the kernel, and git.
 //!
 //! Arrows point down only; a module knows those below it.

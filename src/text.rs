@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
+
 /// Whether `c` could steer a terminal or reorder a line: C0, DEL, C1, bidirectional controls,
 /// line and paragraph separators.
 fn is_control(c: char) -> bool {
@@ -77,6 +79,16 @@ pub fn shell_word(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+/// The first `count` bytes of the SHA-256 of `bytes`, in hexadecimal.
+pub fn digest(bytes: &[u8], count: usize) -> String {
+    let mut hex = String::with_capacity(2 * count);
+    for byte in Sha256::digest(bytes).iter().take(count) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// A span of `seconds` as people say it: `45s`, `12m`, `3h 5m`, `2d 4h`. Negative is `0s`.

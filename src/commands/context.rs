@@ -56,7 +56,7 @@ impl Context {
 
     /// Who is asking: the flag, the environment, else the checkout.
     pub fn identity(&mut self, who: &Who) -> Result<Identity> {
-        let identity = match self.named(who)? {
+        let identity = match named(who)? {
             Some(identity) => identity,
             None => identity::infer(&self.place, &self.cwd)?,
         };
@@ -66,7 +66,7 @@ impl Context {
 
     /// Who is asking, where that can be told; queries need no identity.
     pub fn identity_if_any(&mut self, who: &Who) -> Result<Option<Identity>> {
-        let identity = match self.named(who)? {
+        let identity = match named(who)? {
             Some(identity) => Some(identity),
             None if self.place.checkout.is_none() => None,
             None => Some(identity::infer(&self.place, &self.cwd)?),
@@ -87,11 +87,6 @@ impl Context {
         let base = text::path(&self.place.base);
         self.notes
             .push(Note::Detail(format!("{who}; state is in {base}")));
-    }
-
-    fn named(&self, who: &Who) -> Result<Option<Identity>> {
-        let variable: Option<OsString> = env::var_os("GIT_LOCKS_PLAN_ID");
-        identity::explicit(who.plan_id.as_deref(), variable.as_deref())
     }
 
     /// The caller, as decisions see it.
@@ -185,4 +180,10 @@ impl Context {
 fn nearest_existing(path: &Path) -> &Path {
     let there = path.ancestors().find(|dir| dir.symlink_metadata().is_ok());
     there.unwrap_or(path)
+}
+
+/// Who the caller says it is, if it does.
+fn named(who: &Who) -> Result<Option<Identity>> {
+    let variable: Option<OsString> = env::var_os("GIT_LOCKS_PLAN_ID");
+    identity::explicit(who.plan_id.as_deref(), variable.as_deref())
 }

@@ -22,8 +22,6 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::text;
 
@@ -104,14 +102,7 @@ impl Place {
         let name = git_dir
             .strip_prefix(self.common_dir.as_ref()?)
             .unwrap_or(git_dir);
-        let digest = Sha256::digest(name.as_os_str().as_bytes());
-        Some(
-            digest
-                .iter()
-                .take(8)
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        Some(text::digest(name.as_os_str().as_bytes(), 8))
     }
 
     fn of_repository(found: Found, cwd: &Path, plan_dir: OsString) -> Result<Self> {

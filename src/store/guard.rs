@@ -19,7 +19,7 @@
 //! process removes at once, and a temporary file, which is swept when it is an hour old.
 //!
 //! A full disk may keep `<state>.lock` from being written. A release needs only the kernel lock
-//! to be safe, so it may enter without ([`Entry::WithoutFile`]) and then must not write the
+//! to be safe, so it may enter without (`Entry::WithoutFile`) and then must not write the
 //! state file.
 
 use std::fs::{File, TryLockError};

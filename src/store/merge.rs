@@ -1,7 +1,7 @@
 //! The merge lock on disk: loads a [`MergeState`], gathers the verdicts, runs a decision.
 //!
 //! **A transaction**, all of it inside the guard: load, judge, decide, commit
-//! ([`crate::store::commit`]). Verdicts are gathered inside: one from before would let two in.
+//! (`store::commit`). Verdicts are gathered inside: one from before would let two in.
 //! When another program was quicker, or took our guard file away, everything starts over from a
 //! fresh snapshot, so a decision may run several times; only the last run counts.
 

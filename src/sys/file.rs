@@ -5,30 +5,25 @@
 //! is written goes whole into a uniquely named temporary file in the same directory, which is
 //! then linked (exclusive creation) or renamed (replacement) into place.
 
-use std::cell::Cell;
-use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+mod dirs;
+mod temp;
+
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::unistd::{Gid, Uid, fchown};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::sys::{clock, user};
+use crate::sys::user;
 use crate::text;
 
-/// Temporary files of ours start and end so; nothing else does.
-const TEMP_PREFIX: &str = ".git-locks-";
-const TEMP_SUFFIX: &str = ".tmp";
-/// How old a temporary file must be before it is taken for a dead process's, in seconds.
-const TEMP_AGE: f64 = 3600.0;
+use dirs::own;
+
+pub use dirs::{is_local, make_dirs, set_dir_mode};
+pub use temp::{Temp, sweep};
 
 /// How what we make may be used by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,14 +111,14 @@ fn require_regular(file: &File, path: &Path) -> Result<()> {
     if metadata.file_type().is_file() {
         Ok(())
     } else {
-        Err(wrong_type(path, &metadata.file_type()))
+        Err(wrong_type(path, metadata.file_type()))
     }
 }
 
 /// Why a state file could not be opened, in words that name what is in its place.
 fn cannot_open(path: &Path, error: &io::Error) -> Error {
     match std::fs::symlink_metadata(path) {
-        Ok(metadata) if !metadata.file_type().is_file() => wrong_type(path, &metadata.file_type()),
+        Ok(metadata) if !metadata.file_type().is_file() => wrong_type(path, metadata.file_type()),
         _ => denied(Error::io("open", path, error), path, error),
     }
 }
@@ -141,7 +136,7 @@ pub fn aside_hint(path: &Path) -> String {
     }
 }
 
-fn wrong_type(path: &Path, kind: &std::fs::FileType) -> Error {
+fn wrong_type(path: &Path, kind: std::fs::FileType) -> Error {
     use std::os::unix::fs::FileTypeExt as _;
     let what = if kind.is_symlink() {
         "a symbolic link"
@@ -269,159 +264,6 @@ pub fn is_at(file: &File, path: &Path) -> Result<bool> {
     Ok(instance(path)?.is_some_and(|there| there.same_file(&held)))
 }
 
-/// Gives a file that we made its mode, its group and, as root, the owner of its directory.
-/// A file that could not be given away still works for its maker, hence no error.
-fn own(file: &File, path: &Path, modes: Modes) {
-    let _ = file.set_permissions(Permissions::from_mode(modes.file));
-    let directory = path.parent().and_then(|dir| std::fs::metadata(dir).ok());
-    let (uid, gid) = owner(directory.as_ref(), modes);
-    if uid.is_some() || gid.is_some() {
-        let _ = fchown(file, uid.map(Uid::from_raw), gid.map(Gid::from_raw));
-    }
-}
-
-fn owner(directory: Option<&std::fs::Metadata>, modes: Modes) -> (Option<u32>, Option<u32>) {
-    if !user::is_root() {
-        return (None, modes.group);
-    }
-    let uid = directory
-        .map(std::fs::Metadata::uid)
-        .filter(|&uid| uid != 0);
-    let gid = modes.group.or_else(|| {
-        directory
-            .map(std::fs::Metadata::gid)
-            .filter(|&gid| gid != 0)
-    });
-    (uid, gid)
-}
-
-/// A file written whole under a temporary name; removed when dropped.
-#[derive(Debug)]
-#[must_use = "dropped, the file is gone"]
-pub struct Temp {
-    file: tempfile::NamedTempFile,
-}
-
-impl Temp {
-    /// Writes `bytes` into a uniquely named file in `directory`.
-    ///
-    /// With `sync`, the bytes are on the disk before this returns.
-    pub fn write(directory: &Path, bytes: &[u8], modes: Modes, sync: bool) -> Result<Self> {
-        let fail = |e: io::Error| denied(Error::io("write in", directory, &e), directory, &e);
-        // tempfile's own error hides the system's number; the name is its business, the opening ours.
-        let cause = Cell::new(None);
-        let opened = tempfile::Builder::new()
-            .prefix(TEMP_PREFIX)
-            .suffix(TEMP_SUFFIX)
-            .rand_bytes(12)
-            .make_in(directory, |path| {
-                let opened = OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .create_new(true)
-                    .mode(modes.file)
-                    .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-                    .open(path);
-                opened.inspect_err(|error| cause.set(error.raw_os_error()))
-            });
-        let mut file = opened
-            .map_err(|error| fail(cause.get().map_or(error, io::Error::from_raw_os_error)))?;
-        own(file.as_file(), file.path(), modes);
-        file.as_file_mut().write_all(bytes).map_err(fail)?;
-        if sync {
-            file.as_file().sync_data().map_err(fail)?;
-        }
-        Ok(Self { file })
-    }
-
-    /// The bare name of the temporary file.
-    pub fn name(&self) -> String {
-        let name = self.file.path().file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    }
-
-    /// Sets the modification time to a whole microsecond and returns it in nanoseconds, so that
-    /// it can be recorded before the file has its final name.
-    pub fn stamp(&self) -> Result<i64> {
-        #[expect(clippy::cast_possible_truncation, reason = "fits until the year 2262")]
-        let ns = (clock::wall() * 1e6) as i64 * 1000;
-        let after = Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
-        let time = UNIX_EPOCH
-            .checked_add(after)
-            .unwrap_or_else(SystemTime::now);
-        self.file
-            .as_file()
-            .set_modified(time)
-            .map_err(|e| Error::io("write", self.file.path(), &e))?;
-        Ok(ns)
-    }
-
-    /// Gives the file its final name where nothing has it yet, keeping nothing under the
-    /// temporary one. `None` when the name is taken.
-    pub fn create(self, path: &Path) -> Result<Option<Instance>> {
-        let fail = |e: &io::Error| denied(Error::io("create", path, e), path, e);
-        match std::fs::hard_link(self.file.path(), path) {
-            Ok(()) => {
-                let made = Instance::of(self.file.as_file()).map_err(|e| fail(&e))?;
-                Ok(Some(made))
-            }
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-            Err(e) if links_unsupported(&e) => self.create_unlinked(path),
-            Err(e) => Err(fail(&e)),
-        }
-    }
-
-    /// Exclusive creation where hard links are not supported.
-    fn create_unlinked(mut self, path: &Path) -> Result<Option<Instance>> {
-        use std::io::Seek as _;
-        let fail = |e: &io::Error| Error::io("create", path, e);
-        let source = self.file.as_file_mut();
-        let metadata = source.metadata().map_err(|e| fail(&e))?;
-        let mut bytes = Vec::new();
-        source.rewind().map_err(|e| fail(&e))?;
-        source.read_to_end(&mut bytes).map_err(|e| fail(&e))?;
-        let opened = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(metadata.mode() & 0o7777)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(path);
-        let mut file = match opened {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            Err(e) => return Err(fail(&e)),
-        };
-        let written = file
-            .write_all(&bytes)
-            .and_then(|()| metadata.modified())
-            .and_then(|modified| file.set_modified(modified))
-            .and_then(|()| Instance::of(&file));
-        match written {
-            Ok(made) => Ok(Some(made)),
-            Err(e) => {
-                // Half of a file must not stand for a whole one.
-                let _ = std::fs::remove_file(path);
-                Err(fail(&e))
-            }
-        }
-    }
-
-    /// Puts the file in the place of whatever stands at `path`.
-    pub fn replace(self, path: &Path) -> Result<Instance> {
-        let fail = |e: &io::Error| denied(Error::io("replace", path, e), path, e);
-        let file = self.file.persist(path).map_err(|e| fail(&e.error))?;
-        Instance::of(&file).map_err(|e| fail(&e))
-    }
-}
-
-fn links_unsupported(error: &io::Error) -> bool {
-    let number = Errno::from_raw(error.raw_os_error().unwrap_or(0));
-    matches!(
-        number,
-        Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EMLINK
-    )
-}
-
 /// Removes the file at `path`; that there is none is fine.
 pub fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
@@ -430,73 +272,6 @@ pub fn remove(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Makes `directory` and its missing ancestors, and returns those it made, outermost first.
-pub fn make_dirs(directory: &Path, modes: Modes) -> Result<Vec<PathBuf>> {
-    let mut missing = Vec::new();
-    for ancestor in directory.ancestors() {
-        if ancestor.as_os_str().is_empty() || ancestor.is_dir() {
-            break;
-        }
-        missing.push(ancestor.to_owned());
-    }
-    missing.reverse();
-    let mut made = Vec::new();
-    for path in missing {
-        match DirBuilder::new().mode(modes.dir).create(&path) {
-            Ok(()) => {
-                own_dir(&path, modes);
-                made.push(path);
-            }
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                if !path.is_dir() {
-                    let message = format!("{} is in the way of a directory", text::path(&path));
-                    return Err(Error::new(ErrorKind::Io, message).with_hint(aside_hint(&path)));
-                }
-            }
-            Err(e) => return Err(denied(Error::io("create directory", &path, &e), &path, &e)),
-        }
-    }
-    Ok(made)
-}
-
-fn own_dir(path: &Path, modes: Modes) {
-    let above = path.parent().and_then(|dir| std::fs::metadata(dir).ok());
-    let (uid, gid) = owner(above.as_ref(), modes);
-    if uid.is_some() || gid.is_some() {
-        let _ = std::os::unix::fs::lchown(path, uid, gid);
-    }
-    // After the change of group, which may clear the set-group-id bit.
-    set_dir_mode(path, modes);
-}
-
-/// Gives a directory that we made its mode. Best effort: its maker can use it anyway.
-pub fn set_dir_mode(path: &Path, modes: Modes) {
-    let _ = std::fs::set_permissions(path, Permissions::from_mode(modes.dir));
-}
-
-/// Removes temporary files of ours in `directory` that are older than an hour. Best effort.
-pub fn sweep(directory: &Path, now: f64) {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if !is_temp_name(&entry.file_name()) {
-            continue;
-        }
-        let old = entry
-            .metadata()
-            .is_ok_and(|m| m.is_file() && now - Instance::from_metadata(&m).mtime() > TEMP_AGE);
-        if old {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-fn is_temp_name(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    name.starts_with(TEMP_PREFIX.as_bytes()) && name.ends_with(TEMP_SUFFIX.as_bytes())
 }
 
 /// Writes `bytes` at the end of the file at `path` with one `write`, making it when missing.
@@ -522,53 +297,11 @@ pub fn append(path: &Path, bytes: &[u8], modes: Modes) -> Result<()> {
     }
 }
 
-/// Whether locks and exclusive creation of the file system at `path` are known to be this
-/// machine's own business. `false` for what is not known.
-pub fn is_local(path: &Path) -> bool {
-    local_type(path).unwrap_or(false)
-}
-
-#[cfg(target_os = "linux")]
-fn local_type(path: &Path) -> Option<bool> {
-    // Magic numbers of statfs(2). nix names not all of them.
-    const LOCAL: [i64; 15] = [
-        0xEF53,      // ext2, ext3, ext4
-        0x5846_5342, // XFS
-        0x9123_683E, // btrfs
-        0x0102_1994, // tmpfs
-        0x8584_58F6, // ramfs
-        0x794C_7630, // overlayfs
-        0x2FC1_2FC1, // ZFS
-        0xF2F5_2010, // F2FS
-        0xCA45_1A4E, // bcachefs
-        0x4D44,      // FAT
-        0x2011_BAB0, // exFAT
-        0x5265_4973, // reiserfs
-        0x3153_464A, // JFS
-        0x3434,      // NILFS
-        0x7366_746E, // NTFS3
-    ];
-    let facts = nix::sys::statfs::statfs(path).ok()?;
-    #[allow(
-        clippy::useless_conversion,
-        clippy::cast_lossless,
-        reason = "the width differs between targets"
-    )]
-    Some(LOCAL.contains(&(facts.filesystem_type().0 as i64 & 0xFFFF_FFFF)))
-}
-
-#[cfg(target_os = "macos")]
-fn local_type(path: &Path) -> Option<bool> {
-    let facts = nix::sys::statfs::statfs(path).ok()?;
-    Some(matches!(
-        facts.filesystem_type_name(),
-        "apfs" | "hfs" | "tmpfs" | "exfat" | "msdos"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::temp::TEMP_AGE;
     use super::*;
+    use crate::sys::clock;
 
     const MODES: Modes = Modes {
         file: 0o644,

@@ -1,7 +1,7 @@
 //! The operating system: the only place that knows nix, `/proc` and the shape of system calls.
 //!
 //! - [`clock`]: wall clock and boot-time clock
-//! - [`file`]: opening state files safely, temporary files, links, modes
+//! - [`mod@file`]: opening state files safely, temporary files, links, modes
 //! - [`host`]: which boot, machine and namespaces this is
 //! - [`process`]: whether a process runs
 //! - [`signals`]: signals that are errors to us, not deaths

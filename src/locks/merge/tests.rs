@@ -6,8 +6,16 @@ mod decisions;
 mod identities;
 mod order;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::acquire::participant;
 use super::*;
-use crate::participant::Grant;
+use crate::lease::{Lease, Moment};
+use crate::liveness::Verdict;
+use crate::participant::{Grant, Participant};
+use crate::queue::Entry;
+use crate::sys::host::Host;
 
 /// When everything in these tests happens, unless they say otherwise.
 const NOW: f64 = 1_000_000.0;

@@ -1,0 +1,322 @@
+//! Asking for the lock.
+
+use std::sync::Arc;
+
+use crate::lease::{Lease, Moment};
+use crate::liveness::Verdict;
+use crate::participant::{Grant, Kind, Participant};
+use crate::queue::{self, Entry};
+use crate::report::Action;
+
+use super::settle::{holder_verdict, settle};
+use super::state::{Holder, Idle, LockFile, MergeState, Verdicts};
+use super::{Admission, Bid, Caller, Granted, Rules, Waiting, is_holder, prune};
+
+/// Decides a request for the lock.
+pub fn acquire(
+    state: &MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> (MergeState, Admission) {
+    let mut next = settle(state, verdicts);
+    let verdict = holder_verdict(state, &next, verdicts);
+    let stale = verdict.is_some_and(Verdict::is_stale);
+    if is_holder(&next, caller)
+        && next
+            .holder_record()
+            .is_none_or(|r| r.kind != Kind::Attached)
+    {
+        let admission = hold_again(&mut next, caller, bid, stale, rules);
+        return (next, admission);
+    }
+    prune(&mut next, &caller.id, verdicts);
+    let holder = next.lock.as_ref().and_then(|lock| lock.holder.shown());
+    if holder.as_deref() == Some(caller.id.as_str()) {
+        let admission = behind_namesake(&mut next, caller, bid, verdict, verdicts, rules);
+        return (next, admission);
+    }
+    let joined = join(&mut next, caller, bid, rules);
+    let ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
+    let position = ahead.len() + 1;
+    let idle = next.lock.is_none() || stale;
+    let may_try = ahead.is_empty() || (idle && all_passed_over(&next, &ahead, verdicts, rules));
+    let reclaimable = next.lock.is_some() && stale && rules.may_reclaim;
+    if may_try && (next.lock.is_none() || reclaimable) {
+        let reclaimed_from = holder.filter(|_| next.lock.is_some());
+        let admission = grant(&mut next, caller, bid, rules, reclaimed_from);
+        return (next, admission);
+    }
+    note_idle(&mut next, idle, rules);
+    // Only the front meets the holder; those behind it are blocked by those ahead.
+    let met = verdict.filter(|_| may_try && next.lock.is_some());
+    let waiting = Waiting {
+        position: Some(position),
+        mid_recovery: met.is_some_and(|verdict| verdict.mid_recovery),
+        not_local: met.is_some_and(Verdict::is_stale) && !rules.may_reclaim,
+        joined,
+    };
+    (next, Admission::Blocked(waiting))
+}
+
+/// Decides for a caller whose namesake holds the lock. The entry of that id is the holder's: the
+/// caller has no place of its own, and gets its turn when the holder is gone and nobody is ahead.
+fn behind_namesake(
+    next: &mut MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    verdict: Option<Verdict>,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> Admission {
+    let id = caller.id.as_str();
+    let others = next.queue.iter().filter(|entry| entry.plan_id != id);
+    let ahead: Vec<&Entry> = others.collect();
+    let stale = verdict.is_some_and(Verdict::is_stale);
+    let may_try = ahead.is_empty() || (stale && all_passed_over(next, &ahead, verdicts, rules));
+    if may_try && stale && rules.may_reclaim {
+        // Nothing of the holder's record is the caller's.
+        next.records.participants.remove(id);
+        let admission = grant(next, caller, bid, rules, Some(id.to_owned()));
+        let entry = Entry::new(&caller.id, rules.now.moment.wall);
+        next.queue.push(entry);
+        return admission;
+    }
+    note_idle(next, stale, rules);
+    Admission::Blocked(Waiting {
+        position: None,
+        mid_recovery: may_try && verdict.is_some_and(|verdict| verdict.mid_recovery),
+        not_local: may_try && stale,
+        joined: false,
+    })
+}
+
+/// A detached holder asks again: its lease is renewed, the queue is untouched. What vouches for
+/// it changes when it insists, or when the process that vouched has ended.
+fn hold_again(
+    next: &mut MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    stale: bool,
+    rules: &Rules,
+) -> Admission {
+    next.records.idle = None;
+    if next.holder_record().is_none() && bid.kind != Kind::Plan {
+        adopt(next, caller, bid, rules);
+    }
+    if let Some(record) = holder_record_mut(next) {
+        let anew = bid.insists || (stale && record.kind == Kind::Process);
+        if anew {
+            record.kind = bid.kind;
+            record.process.clone_from(&bid.process);
+            record.ttl = Some(bid.ttl);
+        }
+        // A process means something only where it was recorded.
+        if anew || record.kind != Kind::Process {
+            record.host = Arc::new(rules.now.host.clone());
+            record.ticket = rules.now.moment;
+        }
+        record.lease = (record.kind == Kind::Leased)
+            .then(|| Lease::starting(&rules.now, record.ttl.unwrap_or(bid.ttl)));
+        if bid.reason.is_some() {
+            record.reason.clone_from(&bid.reason);
+        }
+    }
+    let record = next.holder_record();
+    let grant = record.and_then(|record| record.grant.as_ref());
+    Admission::Admitted(Granted {
+        action: Action::AlreadyHeld,
+        reclaimed_from: None,
+        fence: grant.map(|grant| grant.fence),
+        expires_at: record
+            .and_then(|record| record.lease)
+            .map(|lease| lease.expires_at()),
+        since: grant
+            .map(|grant| grant.since.wall)
+            .or_else(|| next.lock.as_ref().map(LockFile::mtime)),
+    })
+}
+
+/// Records a holder that another program, or a lost record, left unrecorded.
+pub(super) fn adopt(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
+    let Some(lock) = next.lock.clone() else {
+        return;
+    };
+    let entry = next
+        .queue
+        .iter()
+        .find(|entry| entry.plan_id == caller.id.as_str());
+    let mut record = participant(caller, bid, entry.map_or(lock.mtime(), |e| e.ts), rules);
+    next.records.fence = next.records.fence.saturating_add(1);
+    record.grant = Some(Grant {
+        fence: next.records.fence,
+        since: Moment {
+            wall: lock.mtime(),
+            boot: None,
+        },
+        made: Some(lock.mtime_ns),
+        temp: None,
+    });
+    next.records
+        .participants
+        .insert(caller.id.as_str().to_owned(), Arc::new(record));
+}
+
+pub(super) fn holder_record_mut(state: &mut MergeState) -> Option<&mut Participant> {
+    state.holder_record()?;
+    let id = state.lock.as_ref()?.holder.id()?.as_str().to_owned();
+    state.records.participant_mut(&id)
+}
+
+pub(super) fn participant(
+    caller: &Caller,
+    bid: &Bid,
+    queued_ts: f64,
+    rules: &Rules,
+) -> Participant {
+    Participant {
+        kind: bid.kind,
+        host: Arc::new(rules.now.host.clone()),
+        ticket: rules.now.moment,
+        queued_ts,
+        user: caller.user,
+        inferred: !caller.explicit,
+        checkout: caller.checkout.clone(),
+        workplace: bid.workplace.clone(),
+        reason: bid.reason.clone(),
+        ttl: (bid.kind == Kind::Leased).then_some(bid.ttl),
+        lease: None,
+        process: bid.process.clone(),
+        presence: None,
+        grant: None,
+    }
+}
+
+/// Appends the caller unless it is queued, and records its poll. Returns whether it is new.
+fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> bool {
+    let id = caller.id.as_str();
+    let place = next.queue.iter().find(|entry| entry.plan_id == id);
+    let joined = place.is_none();
+    let ts = place.map_or(rules.now.moment.wall, |entry| entry.ts);
+    if joined {
+        next.queue.push(Entry::new(&caller.id, ts));
+    }
+    let fresh = participant(caller, bid, ts, rules);
+    match next.records.participant_mut(id) {
+        Some(record) if !joined => {
+            let recent = record
+                .quiet_for(&rules.now)
+                .is_some_and(|s| (0.0..rules.poll_grain).contains(&s));
+            let same = Participant {
+                host: record.host.clone(),
+                ticket: record.ticket,
+                workplace: record.workplace.clone(),
+                reason: record.reason.clone(),
+                ..fresh.clone()
+            } == *record;
+            if !(recent && same && (bid.reason.is_none() || bid.reason == record.reason)) {
+                *record = fresh;
+            }
+        }
+        _ => {
+            next.records
+                .participants
+                .insert(id.to_owned(), Arc::new(fresh));
+        }
+    }
+    joined
+}
+
+/// Whether the lock has stood idle, and everyone ahead been quiet, for long enough.
+fn all_passed_over(
+    state: &MergeState,
+    ahead: &[&Entry],
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> bool {
+    let (Some(limit), Some(idle)) = (rules.pass_over, &state.records.idle) else {
+        return false;
+    };
+    let long = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds >= limit);
+    long(rules.now.elapsed(idle.since, &idle.host))
+        && ahead.iter().all(|entry| {
+            let present = verdicts
+                .waiters
+                .get(&entry.plan_id)
+                .is_some_and(|v| v.present);
+            let quiet = match state.records.participant(&entry.plan_id) {
+                Some(record) => record.quiet_for(&rules.now),
+                None => Some(rules.now.moment.wall - entry.ts),
+            };
+            !present && long(quiet)
+        })
+}
+
+/// Remembers since when the lock has stood idle while somebody waits.
+pub(super) fn note_idle(next: &mut MergeState, idle: bool, rules: &Rules) {
+    let idle_now = || Idle {
+        since: rules.now.moment,
+        host: rules.now.host.clone(),
+    };
+    if !idle {
+        next.records.idle = None;
+    } else if next
+        .records
+        .idle
+        .as_ref()
+        .is_none_or(|i| rules.now.elapsed(i.since, &i.host).is_none())
+    {
+        next.records.idle = Some(idle_now());
+    }
+}
+
+fn grant(
+    next: &mut MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    rules: &Rules,
+    reclaimed_from: Option<String>,
+) -> Admission {
+    if let Some(stale) = &reclaimed_from {
+        // Its record stays until its lock file is gone: a crash in between must find it judged
+        // by the same evidence.
+        queue::dequeue(&mut next.queue, stale);
+    }
+    next.records.idle = None;
+    next.records.fence = next.records.fence.saturating_add(1);
+    let fence = next.records.fence;
+    let ts = next
+        .queue
+        .iter()
+        .find(|entry| entry.plan_id == caller.id.as_str())
+        .map(|entry| entry.ts);
+    let mut record = participant(caller, bid, ts.unwrap_or(rules.now.moment.wall), rules);
+    if let Some(waited) = next.records.participant(caller.id.as_str()) {
+        record.reason = record.reason.or_else(|| waited.reason.clone());
+        record.presence.clone_from(&waited.presence);
+    }
+    record.lease = (bid.kind == Kind::Leased).then(|| Lease::starting(&rules.now, bid.ttl));
+    record.grant = Some(Grant {
+        fence,
+        since: rules.now.moment,
+        made: None,
+        temp: None,
+    });
+    let expires_at = record.lease.map(|lease| lease.expires_at());
+    next.records
+        .participants
+        .insert(caller.id.as_str().to_owned(), Arc::new(record));
+    next.lock = Some(LockFile {
+        holder: Holder::Plan(caller.id.clone()),
+        mtime_ns: 0,
+        uid: caller.user,
+    });
+    Admission::Admitted(Granted {
+        action: Action::Acquired,
+        reclaimed_from,
+        fence: Some(fence),
+        expires_at,
+        since: Some(rules.now.moment.wall),
+    })
+}

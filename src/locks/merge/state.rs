@@ -1,0 +1,230 @@
+//! The state of the merge lock and the verdicts on those who take part: plain data.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::identity::PlanId;
+use crate::lease::Moment;
+use crate::liveness::{Role, Subject, Terms, Verdict, World, judge};
+use crate::participant::Participant;
+use crate::queue::Entry;
+use crate::sys::host::Host;
+
+/// What the lock file says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Holder {
+    /// A plan id.
+    Plan(PlanId),
+    /// Text that is none: a dead holder. Never a path, never shown raw.
+    Malformed(String),
+    /// Nothing yet: another program is between creating and writing it.
+    Unborn,
+}
+
+impl Holder {
+    /// The plan id, where it is one.
+    pub fn id(&self) -> Option<&PlanId> {
+        match self {
+            Self::Plan(id) => Some(id),
+            Self::Malformed(_) | Self::Unborn => None,
+        }
+    }
+
+    /// What to show; `None` for a holder that has not written its name yet.
+    pub fn shown(&self) -> Option<String> {
+        match self {
+            Self::Plan(id) => Some(id.as_str().to_owned()),
+            Self::Malformed(text) => Some(text.clone()),
+            Self::Unborn => None,
+        }
+    }
+}
+
+/// The lock file, as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockFile {
+    /// Who it names.
+    pub holder: Holder,
+    /// Its modification time in nanoseconds since the Unix epoch.
+    pub mtime_ns: i64,
+    /// Its owner.
+    pub uid: u32,
+}
+
+impl LockFile {
+    /// Its modification time in seconds since the Unix epoch.
+    pub fn mtime(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "sub-microsecond")]
+        let seconds = self.mtime_ns as f64 / 1e9;
+        seconds
+    }
+}
+
+/// A release that was begun: this holder, of a lock file modified then, has let go.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Ending {
+    /// The holder.
+    pub plan_id: String,
+    /// The modification time of its lock file, in nanoseconds.
+    pub mtime_ns: i64,
+}
+
+/// Since when the lock has stood idle while somebody waited.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Idle {
+    /// When that was first seen.
+    pub since: Moment,
+    /// Where.
+    pub host: Host,
+}
+
+/// What we keep beside the files that other programs share.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Records {
+    /// The number of the last grant.
+    pub fence: u64,
+    /// A release that was begun.
+    pub ending: Option<Ending>,
+    /// Since when the lock has stood idle.
+    pub idle: Option<Idle>,
+    /// When our records were found unreadable, in seconds since the Unix epoch.
+    pub lost_at: Option<f64>,
+    /// Everyone who takes part, by id.
+    pub participants: BTreeMap<String, Arc<Participant>>,
+    /// Holders of rate windows who are no plans, by bot: their windows end by the clock alone.
+    pub windows: BTreeMap<String, String>,
+}
+
+impl Records {
+    /// What is recorded about `id`.
+    pub fn participant(&self, id: &str) -> Option<&Participant> {
+        self.participants.get(id).map(AsRef::as_ref)
+    }
+
+    /// What is recorded about `id`, to be changed.
+    pub fn participant_mut(&mut self, id: &str) -> Option<&mut Participant> {
+        self.participants.get_mut(id).map(Arc::make_mut)
+    }
+}
+
+/// Everything there is to know about the lock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeState {
+    /// The lock file; `None` when nobody holds the lock.
+    pub lock: Option<LockFile>,
+    /// The queue, first come first.
+    pub queue: Vec<Entry>,
+    /// Our records.
+    pub records: Records,
+    /// Ids whose grant was cut off before its lock file existed.
+    pub cut_off: Vec<String>,
+}
+
+/// The verdicts a decision relies on, gathered from the very state it decides on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdicts {
+    /// On whoever the lock file names.
+    pub holder: Option<Verdict>,
+    /// On those in the queue, by id.
+    pub waiters: BTreeMap<String, Verdict>,
+    /// On those with a grant whose lock file is gone, by id.
+    pub bereft: BTreeMap<String, Verdict>,
+}
+
+impl MergeState {
+    /// The record of the holder, where the lock file is the one that the record stands for.
+    pub fn holder_record(&self) -> Option<&Participant> {
+        let lock = self.lock.as_ref()?;
+        let record = self.records.participant(lock.holder.id()?.as_str())?;
+        let grant = record.grant.as_ref()?;
+        grant.made_lock_of(lock.mtime_ns).then_some(record)
+    }
+
+    /// Whether the lock file is what a release that was cut off meant to remove.
+    pub fn is_ending(&self) -> bool {
+        let (Some(lock), Some(ending)) = (&self.lock, &self.records.ending) else {
+            return false;
+        };
+        lock.holder
+            .id()
+            .is_some_and(|id| id.as_str() == ending.plan_id)
+            && lock.mtime_ns == ending.mtime_ns
+    }
+
+    /// The verdict on whoever the lock file names.
+    pub fn judge_holder(&self, terms: &Terms, world: &dyn World) -> Option<Verdict> {
+        let lock = self.lock.as_ref()?;
+        if lock.holder == Holder::Unborn {
+            return Some(Verdict::UNKNOWN);
+        }
+        let subject = Subject {
+            id: lock.holder.id(),
+            role: Role::Holder,
+            record: self.holder_record(),
+            seen_at: lock.mtime(),
+            records_lost_at: self.records.lost_at,
+        };
+        Some(judge(&subject, terms, world))
+    }
+
+    /// The verdict on everyone in the queue but `caller`, by id.
+    fn judge_waiters(
+        &self,
+        caller: Option<&PlanId>,
+        terms: &Terms,
+        world: &dyn World,
+    ) -> BTreeMap<String, Verdict> {
+        let others = self
+            .queue
+            .iter()
+            .filter(|entry| caller.is_none_or(|id| id.as_str() != entry.plan_id));
+        others
+            .map(|entry| {
+                let id = PlanId::parse(&entry.plan_id);
+                let subject = Subject {
+                    id: id.as_ref(),
+                    role: Role::Waiter,
+                    record: self.records.participant(&entry.plan_id),
+                    seen_at: entry.ts,
+                    records_lost_at: self.records.lost_at,
+                };
+                (entry.plan_id.clone(), judge(&subject, terms, world))
+            })
+            .collect()
+    }
+
+    /// Every verdict that a decision for `caller` may rely on.
+    pub fn judge(&self, caller: Option<&PlanId>, terms: &Terms, world: &dyn World) -> Verdicts {
+        let bereft = self.bereft().filter_map(|(id, record)| {
+            let plan = PlanId::parse(id)?;
+            let subject = Subject {
+                id: Some(&plan),
+                role: Role::Holder,
+                record: Some(record),
+                seen_at: record.queued_ts,
+                records_lost_at: None,
+            };
+            Some((id.clone(), judge(&subject, terms, world)))
+        });
+        Verdicts {
+            bereft: bereft.collect(),
+            holder: self.judge_holder(terms, world),
+            waiters: self.judge_waiters(caller, terms, world),
+        }
+    }
+
+    /// Those with a grant whose lock file is gone or is not theirs, but for cut-off grants.
+    pub fn bereft(&self) -> impl Iterator<Item = (&String, &Participant)> {
+        let current = self.holder_record().map(std::ptr::from_ref);
+        let all = self
+            .records
+            .participants
+            .iter()
+            .map(|(id, record)| (id, record.as_ref()));
+        all.filter(move |(id, record)| {
+            record.grant.is_some()
+                && current != Some(std::ptr::from_ref(*record))
+                && !self.cut_off.contains(id)
+        })
+    }
+}

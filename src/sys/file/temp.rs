@@ -1,0 +1,174 @@
+//! Files written whole under a temporary name, then given their own.
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::dirs::own;
+use super::{Instance, Modes, denied};
+use crate::error::{Error, Result};
+use crate::sys::clock;
+
+/// Temporary files of ours start and end so; nothing else does.
+const TEMP_PREFIX: &str = ".git-locks-";
+const TEMP_SUFFIX: &str = ".tmp";
+/// How old a temporary file must be before it is taken for a dead process's, in seconds.
+pub(super) const TEMP_AGE: f64 = 3600.0;
+
+/// A file written whole under a temporary name; removed when dropped.
+#[derive(Debug)]
+#[must_use = "dropped, the file is gone"]
+pub struct Temp {
+    file: tempfile::NamedTempFile,
+}
+
+impl Temp {
+    /// Writes `bytes` into a uniquely named file in `directory`.
+    ///
+    /// With `sync`, the bytes are on the disk before this returns.
+    pub fn write(directory: &Path, bytes: &[u8], modes: Modes, sync: bool) -> Result<Self> {
+        let fail = |e: io::Error| denied(Error::io("write in", directory, &e), directory, &e);
+        // tempfile's own error hides the system's number; the name is its business, the opening ours.
+        let cause = Cell::new(None);
+        let opened = tempfile::Builder::new()
+            .prefix(TEMP_PREFIX)
+            .suffix(TEMP_SUFFIX)
+            .rand_bytes(12)
+            .make_in(directory, |path| {
+                let opened = OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .create_new(true)
+                    .mode(modes.file)
+                    .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+                    .open(path);
+                opened.inspect_err(|error| cause.set(error.raw_os_error()))
+            });
+        let mut file = opened
+            .map_err(|error| fail(cause.get().map_or(error, io::Error::from_raw_os_error)))?;
+        own(file.as_file(), file.path(), modes);
+        file.as_file_mut().write_all(bytes).map_err(fail)?;
+        if sync {
+            file.as_file().sync_data().map_err(fail)?;
+        }
+        Ok(Self { file })
+    }
+
+    /// The bare name of the temporary file.
+    pub fn name(&self) -> String {
+        let name = self.file.path().file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Sets the modification time to a whole microsecond and returns it in nanoseconds, so that
+    /// it can be recorded before the file has its final name.
+    pub fn stamp(&self) -> Result<i64> {
+        #[expect(clippy::cast_possible_truncation, reason = "fits until the year 2262")]
+        let ns = (clock::wall() * 1e6) as i64 * 1000;
+        let after = Duration::from_nanos(u64::try_from(ns).unwrap_or(0));
+        let time = UNIX_EPOCH
+            .checked_add(after)
+            .unwrap_or_else(SystemTime::now);
+        self.file
+            .as_file()
+            .set_modified(time)
+            .map_err(|e| Error::io("write", self.file.path(), &e))?;
+        Ok(ns)
+    }
+
+    /// Gives the file its final name where nothing has it yet, keeping nothing under the
+    /// temporary one. `None` when the name is taken.
+    pub fn create(self, path: &Path) -> Result<Option<Instance>> {
+        let fail = |e: &io::Error| denied(Error::io("create", path, e), path, e);
+        match std::fs::hard_link(self.file.path(), path) {
+            Ok(()) => {
+                let made = Instance::of(self.file.as_file()).map_err(|e| fail(&e))?;
+                Ok(Some(made))
+            }
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+            Err(e) if links_unsupported(&e) => self.create_unlinked(path),
+            Err(e) => Err(fail(&e)),
+        }
+    }
+
+    /// Exclusive creation where hard links are not supported.
+    fn create_unlinked(mut self, path: &Path) -> Result<Option<Instance>> {
+        use std::io::Seek as _;
+        let fail = |e: &io::Error| Error::io("create", path, e);
+        let source = self.file.as_file_mut();
+        let metadata = source.metadata().map_err(|e| fail(&e))?;
+        let mut bytes = Vec::new();
+        source.rewind().map_err(|e| fail(&e))?;
+        source.read_to_end(&mut bytes).map_err(|e| fail(&e))?;
+        let opened = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(metadata.mode() & 0o7777)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(path);
+        let mut file = match opened {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(e) => return Err(fail(&e)),
+        };
+        let written = file
+            .write_all(&bytes)
+            .and_then(|()| metadata.modified())
+            .and_then(|modified| file.set_modified(modified))
+            .and_then(|()| Instance::of(&file));
+        match written {
+            Ok(made) => Ok(Some(made)),
+            Err(e) => {
+                // Half of a file must not stand for a whole one.
+                let _ = std::fs::remove_file(path);
+                Err(fail(&e))
+            }
+        }
+    }
+
+    /// Puts the file in the place of whatever stands at `path`.
+    pub fn replace(self, path: &Path) -> Result<Instance> {
+        let fail = |e: &io::Error| denied(Error::io("replace", path, e), path, e);
+        let file = self.file.persist(path).map_err(|e| fail(&e.error))?;
+        Instance::of(&file).map_err(|e| fail(&e))
+    }
+}
+
+fn links_unsupported(error: &io::Error) -> bool {
+    let number = Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    matches!(
+        number,
+        Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EMLINK
+    )
+}
+
+/// Removes temporary files of ours in `directory` that are older than an hour. Best effort.
+pub fn sweep(directory: &Path, now: f64) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if !is_temp_name(&entry.file_name()) {
+            continue;
+        }
+        let old = entry
+            .metadata()
+            .is_ok_and(|m| m.is_file() && now - Instance::from_metadata(&m).mtime() > TEMP_AGE);
+        if old {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_temp_name(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(TEMP_PREFIX.as_bytes()) && name.ends_with(TEMP_SUFFIX.as_bytes())
+}
