@@ -1,0 +1,49 @@
+//! A model of the merge lock: random acquires, polls, releases, deaths, recoveries, files that
+//! vanish, another program that barges, clocks that advance, and crashes between any two steps
+//! of a commit. What must hold is checked against the model's own idea of who lives and who
+//! holds, never against the verdicts that the rules themselves use.
+
+mod disk;
+mod truth;
+
+use proptest::prelude::*;
+
+use crate::truth::{Model, Step};
+
+fn step() -> impl Strategy<Value = Step> {
+    let who = 0..truth::ACTORS;
+    // A commit has six steps; most are not cut off.
+    let crash = prop_oneof![6 => Just(None), 1 => (1_u8..=5).prop_map(Some)];
+    let seconds = prop::sample::select(vec![1.0, 5.0, 30.0, 125.0, 310.0, 1000.0]);
+    prop_oneof![
+        12 => (who.clone(), crash.clone(), prop::bool::weighted(0.1))
+            .prop_map(|(who, crash, barge)| Step::Acquire { who, crash, barge }),
+        5 => (who.clone(), crash.clone()).prop_map(|(who, crash)| Step::Release { who, crash }),
+        1 => (who.clone(), crash).prop_map(|(who, crash)| Step::Evict { who, crash }),
+        1 => who.clone().prop_map(Step::Renew),
+        2 => who.clone().prop_map(Step::Die),
+        2 => who.clone().prop_map(Step::Live),
+        1 => who.clone().prop_map(Step::ToggleWorktree),
+        1 => who.prop_map(Step::ToggleHidden),
+        1 => Just(Step::LockVanishes),
+        1 => Just(Step::OtherTakes),
+        1 => Just(Step::OtherDrops),
+        1 => Just(Step::OtherQueues),
+        4 => seconds.prop_map(Step::Advance),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_holder_first_come_first_served_and_nobody_starves(
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        let mut model = Model::new();
+        for step in &steps {
+            model.run(step);
+        }
+        model.everyone_gets_a_turn();
+    }
+}
