@@ -356,6 +356,14 @@ impl Model {
     }
 
     fn acquire(&mut self, who: usize, crash: Option<u8>, barge: bool) {
+        self.acquire_to_the_end(who, crash, barge);
+        if crash.is_some() && kind(who) == Kind::Attached {
+            // The process that asks is the one that vouches.
+            self.processes[who].1 = false;
+        }
+    }
+
+    fn acquire_to_the_end(&mut self, who: usize, crash: Option<u8>, barge: bool) {
         let mut barges = barge && self.plans.contains(&OTHER);
         loop {
             let (old, verdicts) = self.look(who);
