@@ -1,0 +1,228 @@
+//! System calls that fail: a documented exit code, one line that names the path, nothing lost.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::common::fixture::{holder, queue_file, waiting};
+use crate::common::{BIN, required};
+use crate::scene::{self, Scene, Stage};
+use crate::strace::{self, Ended, Syscall};
+
+/// How the calls that write, make, move and remove may fail.
+const WAYS: &[(&[&str], &[&str])] = &[
+    (&["write", "pwrite64"], &["ENOSPC", "EDQUOT", "EIO", "EINTR"]),
+    (
+        &["openat", "open"],
+        &["EMFILE", "EACCES", "ENOSPC", "EROFS", "EINTR", "EDQUOT", "EIO"],
+    ),
+    (
+        &["link", "linkat", "rename", "renameat", "renameat2"],
+        &["ENOSPC", "EIO", "EACCES", "EDQUOT", "EROFS"],
+    ),
+    (
+        &["mkdir", "mkdirat"],
+        &["ENOSPC", "EACCES", "EROFS", "EDQUOT", "EIO"],
+    ),
+    (
+        &["unlink", "unlinkat", "rmdir"],
+        &["EACCES", "EIO", "EROFS"],
+    ),
+    (
+        &["fdatasync", "fsync"],
+        &["EIO", "ENOSPC", "EINTR", "EDQUOT"],
+    ),
+    (&["flock"], &["EINTR", "ENOLCK", "EIO"]),
+    (
+        &["ftruncate", "fchmod", "chmod", "fchown", "lchown", "utimensat"],
+        &["EIO", "EROFS", "EACCES"],
+    ),
+    (&["read", "getdents64"], &["EIO", "EINTR"]),
+];
+
+/// How many of the ways a call may fail are tried in a short run.
+const SHORT: usize = 1;
+
+fn ways(call: &Syscall) -> &'static [&'static str] {
+    let row = WAYS
+        .iter()
+        .find(|(names, _)| names.contains(&call.name.as_str()));
+    row.map_or(&[], |(_, errors)| errors)
+}
+
+fn every_failure(scene: Scene) {
+    let test = format!("failures: {}", scene.name);
+    if !strace::possible(&test) {
+        return;
+    }
+    let full = std::env::var_os("GIT_LOCKS_STRESS_SECONDS").is_some();
+    let stage = Stage::new(&scene);
+    let calls = strace::calls(&stage, scene.args);
+    stage.reset();
+    let sound = strace::run(&stage, &["-o", "/dev/null", "-e", "trace=none"], scene.args);
+    let first = strace::first_of_ours(&calls);
+    let (mut turn, mut faults) = (0, Vec::new());
+    for call in &calls[first..] {
+        let errors = ways(call);
+        let count = if full { errors.len() } else { errors.len().min(SHORT) };
+        for step in 0..count {
+            let error = errors[(turn + step) % errors.len()];
+            stage.reset();
+            let ended = strace::fail_at(&stage, call, error, scene.args);
+            let fine = catch_unwind(AssertUnwindSafe(|| {
+                is_clean(&stage, &ended, call, error, &sound);
+                (scene.after)(&stage, turn);
+            }));
+            if fine.is_err() {
+                faults.push(format!("{error} from {call:?}: {ended:?}"));
+            }
+        }
+        turn += usize::from(count > 0);
+    }
+    eprintln!("{test}: {turn} calls failed");
+    assert!(faults.is_empty(), "{}: {faults:#?}", scene.name);
+    assert!(turn > 10, "only {turn} calls failed");
+}
+
+/// It ended as documented, said one thing, and lost nothing.
+fn is_clean(stage: &Stage, ended: &Ended, call: &Syscall, error: &str, sound: &Ended) {
+    assert_eq!(ended.signal, None, "a signal");
+    assert!(!ended.stderr.contains("panicked"), "a panic");
+    let code = ended.code.expect("an exit code");
+    assert!([0, 1, 75, 128].contains(&code), "exit code {code}");
+    let report_lost = call.shown.starts_with("write(1,");
+    if code == 128 {
+        let errors: Vec<&str> = ended
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .collect();
+        assert_eq!(errors.len(), 1, "error lines");
+        let root = stage.env.root().to_string_lossy();
+        assert!(
+            errors[0].contains(&*root) || report_lost,
+            "no path in {}",
+            errors[0]
+        );
+        let report = serde_json::from_str::<Value>(&ended.stdout);
+        assert!(
+            report_lost || report.is_ok_and(|report| report["status"] == "error"),
+            "no report of the error"
+        );
+    } else {
+        assert_eq!(ended.code, sound.code, "another outcome");
+    }
+    if error == "EINTR" {
+        assert_eq!(ended.code, sound.code, "not tried again");
+        assert_eq!(ended.stderr, sound.stderr, "something else was said");
+    }
+    let full_disk = ["ENOSPC", "EDQUOT"].contains(&error);
+    if full_disk && !report_lost && scene_releases(sound) {
+        assert_eq!(code, 0, "a full disk kept the lock from being released");
+        assert_ne!(holder(&stage.repo).as_deref(), Some("hold\n"));
+    }
+    let text = std::fs::read_to_string(queue_file(&stage.repo)).expect("a queue");
+    serde_json::from_str::<Value>(&text).expect("the queue is JSON");
+    stage.keeps_others_keys();
+}
+
+fn scene_releases(sound: &Ended) -> bool {
+    let report: Value = serde_json::from_str(&sound.stdout).unwrap_or_default();
+    report["action"] == "released" && report.get("staleness").is_none()
+}
+
+#[test]
+fn in_acquire() {
+    every_failure(scene::ACQUIRE);
+}
+
+#[test]
+fn in_an_acquire_that_queues() {
+    every_failure(scene::QUEUE);
+}
+
+#[test]
+fn in_release() {
+    every_failure(scene::RELEASE);
+}
+
+#[test]
+fn in_reclaim() {
+    every_failure(scene::RECLAIM);
+}
+
+#[test]
+fn in_an_acquire_with_a_witness() {
+    every_failure(scene::WITNESS);
+}
+
+/// Runs the scene's call with files limited to so many bytes: what is longer is cut short.
+fn limited(stage: &Stage, args: &str, bytes: u64, prelude: &str) -> Output {
+    let script =
+        format!("{prelude} exec prlimit --fsize={bytes}:{bytes} '{BIN}' --format json merge {args}");
+    let mut command = stage.env.command("sh");
+    command.current_dir(&stage.repo).args(["-c", &script]);
+    command.output().expect("sh runs")
+}
+
+#[test]
+fn writes_that_are_cut_short() {
+    if !required("failures::writes_that_are_cut_short", "prlimit") {
+        return;
+    }
+    for scene in [scene::ACQUIRE, scene::QUEUE, scene::RELEASE, scene::RECLAIM] {
+        let stage = Stage::new(&scene);
+        for (turn, bytes) in [0, 1, 5, 20, 40, 100, 200, 400, 800, 1600].into_iter().enumerate() {
+            // Ignored, the signal becomes an error.
+            stage.reset();
+            let output = limited(&stage, scene.args, bytes, "trap '' XFSZ;");
+            let said = format!("{} limited to {bytes}: {output:?}", scene.name);
+            let code = output.status.code().unwrap_or(-1);
+            assert!([0, 75, 128].contains(&code), "{said}");
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(
+                errors.matches("error: ").count(),
+                usize::from(code == 128),
+                "{said}"
+            );
+            stage.keeps_others_keys();
+            (scene.after)(&stage, turn);
+            // Not ignored, it kills.
+            stage.reset();
+            limited(&stage, scene.args, bytes, "");
+            stage.keeps_others_keys();
+            (scene.after)(&stage, turn + 1);
+        }
+    }
+}
+
+#[test]
+fn no_descriptors_to_spare() {
+    if !required("failures::no_descriptors_to_spare", "prlimit") {
+        return;
+    }
+    for scene in [scene::ACQUIRE, scene::RELEASE, scene::RECLAIM] {
+        let stage = Stage::new(&scene);
+        for (turn, count) in [3, 4, 5, 6, 7, 8].into_iter().enumerate() {
+            stage.reset();
+            let before = waiting(&stage.repo);
+            let script = format!(
+                "exec prlimit --nofile={count}:{count} '{BIN}' --format json merge {}",
+                scene.args
+            );
+            let mut command = stage.env.command("sh");
+            command.current_dir(&stage.repo).args(["-c", &script]);
+            let output = command.output().expect("sh runs");
+            let said = format!("{} with {count} descriptors: {output:?}", scene.name);
+            let code = output.status.code().unwrap_or(-1);
+            // With so few, the program itself may not be loaded: 127.
+            assert!([0, 75, 127, 128].contains(&code), "{said}");
+            assert!(!said.contains("panicked"), "{said}");
+            if code > 75 {
+                assert_eq!(waiting(&stage.repo), before, "{said}");
+            }
+            (scene.after)(&stage, turn);
+        }
+    }
+}

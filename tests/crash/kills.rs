@@ -1,0 +1,121 @@
+//! `SIGKILL` at every system call from the first that has to do with our files; at some before.
+//! In a row of calls that change nothing outside the process, the first stands for all, unless
+//! `GIT_LOCKS_STRESS_SECONDS` asks for more.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::common::fixture;
+use crate::scene::{self, Scene, Stage};
+use crate::strace::{self, Syscall};
+
+/// Of the system calls before the first of ours, one in so many.
+const SPARSE: usize = 50;
+
+fn at_every_call(scene: Scene) {
+    let test = format!("kills: {}", scene.name);
+    if !strace::possible(&test) {
+        return;
+    }
+    let stage = Stage::new(&scene);
+    let calls = strace::calls(&stage, scene.args);
+    let first = strace::first_of_ours(&calls);
+    let full = std::env::var_os("GIT_LOCKS_STRESS_SECONDS").is_some();
+    let chosen = (0..calls.len()).filter(|&at| {
+        if at < first {
+            at % SPARSE == 0
+        } else {
+            // Of calls in a row that change nothing, each leaves what the first of them leaves.
+            full || at == first || !(changes_nothing(&calls[at]) && changes_nothing(&calls[at - 1]))
+        }
+    });
+    let (mut killed, mut survived) = (0, 0);
+    for (number, at) in chosen.enumerate() {
+        let call = &calls[at];
+        stage.reset();
+        let ended = strace::kill_at(&stage, call, scene.args);
+        match ended.signal {
+            Some(9) => killed += 1,
+            // One run may need a call less than another.
+            None => survived += 1,
+            Some(_) => panic!("{call:?}: {ended:?}"),
+        }
+        let fine = catch_unwind(AssertUnwindSafe(|| (scene.after)(&stage, number)));
+        assert!(fine.is_ok(), "{}, killed at {call:?}", scene.name);
+    }
+    eprintln!("{test}: killed at {killed} of {} calls", calls.len());
+    assert!(survived <= 3, "survived {survived} kills");
+    assert!(killed > 30, "only {killed} kills");
+}
+
+/// Whether a call leaves everything outside the process as it was.
+fn changes_nothing(call: &Syscall) -> bool {
+    const READERS: [&str; 30] = [
+        "access", "brk", "faccessat", "faccessat2", "fcntl", "fstat", "getcwd", "getdents64",
+        "getegid", "geteuid", "getgid", "getpid", "getrandom", "getuid", "ioctl", "lseek",
+        "lstat", "mmap", "mprotect", "munmap", "newfstatat", "pread64", "read", "readlink",
+        "readlinkat", "sigaltstack", "stat", "statfs", "statx", "uname",
+    ];
+    let opens_only = call.name == "openat" && !call.shown.contains("O_CREAT");
+    READERS.contains(&call.name.as_str()) || opens_only
+}
+
+#[test]
+fn strace_kills_before_the_call_takes_effect() {
+    if !strace::possible("kills::strace_kills_before_the_call_takes_effect") {
+        return;
+    }
+    let stage = Stage::new(&scene::ACQUIRE);
+    let args = scene::ACQUIRE.args;
+    let lock = fixture::lock_file(&stage.repo);
+    let calls = strace::calls(&stage, args);
+    let link = calls
+        .iter()
+        .position(|call| call.name.starts_with("link") && call.shown.contains("/merge.lock\""))
+        .expect("the call that makes the lock file");
+    for (at, made) in [(link, false), (link + 1, true)] {
+        stage.reset();
+        let ended = strace::kill_at(&stage, &calls[at], args);
+        assert_eq!(ended.signal, Some(9), "{ended:?}");
+        assert_eq!(lock.exists(), made, "{:?}", calls[at]);
+    }
+}
+
+#[test]
+fn in_acquire() {
+    at_every_call(scene::ACQUIRE);
+}
+
+#[test]
+fn in_an_acquire_that_queues() {
+    at_every_call(scene::QUEUE);
+}
+
+#[test]
+fn in_release() {
+    at_every_call(scene::RELEASE);
+}
+
+#[test]
+fn in_reclaim() {
+    at_every_call(scene::RECLAIM);
+}
+
+#[test]
+fn in_the_removal_of_a_stale_holder() {
+    at_every_call(scene::EVICT);
+}
+
+#[test]
+fn in_an_acquire_by_the_holder() {
+    at_every_call(scene::AGAIN);
+}
+
+#[test]
+fn in_an_acquire_with_a_witness() {
+    at_every_call(scene::WITNESS);
+}
+
+#[test]
+fn in_a_release_with_a_witness() {
+    at_every_call(scene::WITNESS_LEAVES);
+}
