@@ -13,7 +13,8 @@
 //!
 //! Before each of them the guard file must still be ours. When it is not, or another program was
 //! quicker at 5 or 6, the commit stops and everything starts over from a fresh snapshot: each
-//! step can be repeated. What a crash after each step leaves is settled by the next decision,
+//! step can be repeated. From step 2 on, the temporary file of step 1 stays behind when the commit
+//! stops: it tells a grant that was cut off from one whose lock file was removed. What a crash after each step leaves is settled by the next decision,
 //! see [`crate::locks::merge`].
 //!
 //! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
@@ -87,7 +88,7 @@ impl<'c> Committing<'c> {
     ) -> Step {
         let changed = next.lock != self.old.state.lock;
         let removed = self.old.lock.as_ref().filter(|_| changed);
-        let born = match next.lock.as_mut().filter(|_| changed) {
+        let mut born = match next.lock.as_mut().filter(|_| changed) {
             Some(lock) => Some(self.prepare_lock(lock, &mut next.records)?),
             None => None,
         };
@@ -99,6 +100,9 @@ impl<'c> Committing<'c> {
             first.ending = ending(&read.lock);
         }
         self.write_records(&first, notes)?;
+        if let Some(temp) = &mut born {
+            temp.keep();
+        }
         self.stand_witness(caller, next, world)?;
         self.write_queue(next, notes)?;
         if let Some(read) = removed {
@@ -120,7 +124,25 @@ impl<'c> Committing<'c> {
         if releases {
             self.finish_release(next, &first, notes)?;
         }
+        self.clear_cut_off();
         Ok(())
+    }
+
+    /// Removes the temporary files of grants that were cut off, now that they are taken back.
+    fn clear_cut_off(&self) {
+        let records = &self.old.state.records;
+        for id in &self.old.state.cut_off {
+            let grant = records
+                .participant(id)
+                .and_then(|record| record.grant.as_ref());
+            if let Some(name) = grant.and_then(|grant| grant.temp.as_deref())
+                && file::is_temp_name(name.as_ref())
+                && !name.contains('/')
+            {
+                // What stays is swept when it is old.
+                let _ = file::remove(&self.store.base.join(name));
+            }
+        }
     }
 
     fn require_guard(&self) -> Step {

@@ -149,7 +149,10 @@ impl<'a> MergeStore<'a> {
             };
             let committing = Committing::new(self, &guard, &snapshot, purpose);
             match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
-                Ok(()) => return Ok(commit),
+                Ok(()) => {
+                    self.sweep();
+                    return Ok(commit);
+                }
                 Err(Stop::Failed(error)) => return Err(error),
                 Err(Stop::StartOver) => drop(guard),
             }
@@ -204,17 +207,21 @@ impl<'a> MergeStore<'a> {
     fn enter(&self, purpose: Purpose, deadline: Instant) -> Result<Guard> {
         file::make_dirs(self.ours, self.modes)?;
         ground::prepare(self.base, ground::is_in_work_tree(self.base), self.modes)?;
-        let guard = Guard::enter(&Gate {
+        Guard::enter(&Gate {
             kernel: &self.guard_path,
             state: &self.queue_path,
             modes: self.modes,
             deadline,
             tolerate_full_disk: purpose == Purpose::Release,
-        })?;
+        })
+    }
+
+    /// Removes what crashes left. Only after a commit: until then a temporary file may tell that
+    /// a grant was cut off.
+    fn sweep(&self) {
         let now = clock::wall();
         file::sweep(self.base, now);
         file::sweep(self.ours, now);
-        Ok(guard)
     }
 
     fn load_records(&self, lock_there: bool) -> Result<records::Loaded> {

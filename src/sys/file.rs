@@ -23,7 +23,7 @@ use crate::text;
 use dirs::own;
 
 pub use dirs::{is_local, make_dirs, set_dir_mode};
-pub use temp::{Temp, sweep};
+pub use temp::{Temp, is_temp_name, sweep};
 
 /// How what we make may be used by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,6 +68,11 @@ impl Temp {
         name.to_string_lossy().into_owned()
     }
 
+    /// From now on the file stays when it does not get its final name, as after a crash.
+    pub fn keep(&mut self) {
+        self.file.disable_cleanup(true);
+    }
+
     /// Sets the modification time to a whole microsecond and returns it in nanoseconds, so that
     /// it can be recorded before the file has its final name.
     pub fn stamp(&self) -> Result<i64> {
@@ -86,10 +91,11 @@ impl Temp {
 
     /// Gives the file its final name where nothing has it yet, keeping nothing under the
     /// temporary one. `None` when the name is taken.
-    pub fn create(self, path: &Path) -> Result<Option<Instance>> {
+    pub fn create(mut self, path: &Path) -> Result<Option<Instance>> {
         let fail = |e: &io::Error| denied(Error::io("create", path, e), path, e);
         match std::fs::hard_link(self.file.path(), path) {
             Ok(()) => {
+                self.file.disable_cleanup(false);
                 let made = Instance::of(self.file.as_file()).map_err(|e| fail(&e))?;
                 Ok(Some(made))
             }
@@ -125,7 +131,10 @@ impl Temp {
             .and_then(|modified| file.set_modified(modified))
             .and_then(|()| Instance::of(&file));
         match written {
-            Ok(made) => Ok(Some(made)),
+            Ok(made) => {
+                self.file.disable_cleanup(false);
+                Ok(Some(made))
+            }
             Err(e) => {
                 // Half of a file must not stand for a whole one.
                 let _ = std::fs::remove_file(path);
@@ -168,7 +177,8 @@ pub fn sweep(directory: &Path, now: f64) {
     }
 }
 
-fn is_temp_name(name: &OsStr) -> bool {
+/// Whether `name` is that of a temporary file of ours.
+pub fn is_temp_name(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(TEMP_PREFIX.as_bytes()) && name.ends_with(TEMP_SUFFIX.as_bytes())
 }
