@@ -71,6 +71,7 @@ pub fn make(stand: Stand<'_>, id: &PlanId, modes: Modes) -> Result<()> {
     if ground::is_checkout(&stand.worktree(id)) {
         ground::prepare(&local, true, modes)?;
     }
+    clear_staged(&plans);
     let staged = tempfile::Builder::new()
         .prefix(".git-locks-")
         .suffix(".tmp")
@@ -78,7 +79,7 @@ pub fn make(stand: Stand<'_>, id: &PlanId, modes: Modes) -> Result<()> {
         .map_err(|e| Error::io("write in", &plans, &e))?;
     let depth = made.len().to_string();
     let marker = staged.path().join(MARKER);
-    Temp::write(staged.path(), depth.as_bytes(), modes, false)?.create(&marker)?;
+    Temp::write(staged.path(), depth.as_bytes(), modes, false)?.replace(&marker)?;
     file::set_dir_mode(staged.path(), modes);
     match std::fs::rename(staged.path(), &witness) {
         Ok(()) => {
@@ -113,11 +114,26 @@ pub fn remove(stand: Stand<'_>, id: &str) {
     if file::remove(&marker).is_err() {
         return;
     }
+    if let Some(plans) = witness.parent() {
+        clear_staged(plans);
+    }
     // Only empty directories go, and never one above `<base>/worktrees/<id>`.
     let above = witness.ancestors().skip(1).take(depth.min(4));
     for directory in std::iter::once(witness.as_path()).chain(above) {
         if std::fs::remove_dir(directory).is_err() {
             break;
+        }
+    }
+}
+
+/// Removes what calls that were cut off staged in `plans`. Inside the guard nobody else stages.
+fn clear_staged(plans: &Path) {
+    for entry in std::fs::read_dir(plans).into_iter().flatten().flatten() {
+        let staged = entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && file::is_temp_name(&entry.file_name());
+        if staged {
+            // Best effort, like the removal of a witness.
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
