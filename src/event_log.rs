@@ -11,6 +11,7 @@ use chrono::{Local, SecondsFormat, Utc};
 
 use crate::error::Result;
 use crate::store::ground;
+use crate::sys::clock;
 use crate::sys::file::{self, Modes};
 use crate::text;
 
@@ -33,12 +34,12 @@ pub fn append(logs: &Path, modes: Modes, event: &Event) -> Result<()> {
     ground::prepare(logs, ground::is_in_work_tree(logs), modes)?;
     let now = Utc::now();
     let day = now.with_timezone(&Local).format("%Y-%m-%d");
+    let path = logs.join(format!("lock-{day}.log"));
+    if file::instance(&path)?.is_none() {
+        file::sweep(logs, clock::wall());
+    }
     let entry = entry(event, &now.to_rfc3339_opts(SecondsFormat::Secs, true));
-    file::append(
-        &logs.join(format!("lock-{day}.log")),
-        entry.as_bytes(),
-        modes,
-    )
+    file::append(&path, entry.as_bytes(), modes)
 }
 
 /// The entry of `event` at `time`.

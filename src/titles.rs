@@ -40,6 +40,7 @@ pub fn set(ours: &Path, id: &PlanId, title: Option<Title>, now: f64, modes: Mode
     let path = directory.join(format!("{id}.json"));
     let old = Document::load(&path)?;
     let Some(title) = title else {
+        file::sweep(&directory, now);
         return clear(&path, &old, modes);
     };
     let mut new = old;
