@@ -104,8 +104,7 @@ fn an_old_file_that_changes_is_not_removed() {
         });
         let (run, _) = acquire(&env, repo, "4s");
         over.store(true, Ordering::SeqCst);
-        run.exits(75)
-            .says(&[("error_code", json!("TIMEOUT"))]);
+        run.exits(75).says(&[("error_code", json!("TIMEOUT"))]);
     });
     assert!(guard_file(&repo).exists());
 }
@@ -178,7 +177,9 @@ impl Stopped {
             let Some(pid) = pid else { return false };
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let state = stat.rsplit(')').next().unwrap_or_default();
-            let stopped = ['t', 'T'].iter().any(|c| state.trim_start().starts_with(*c));
+            let stopped = ['t', 'T']
+                .iter()
+                .any(|c| state.trim_start().starts_with(*c));
             let inside = kernel_lock_is_taken(&stage.repo) && guard_file(&stage.repo).exists();
             stopped && inside && signalled(pid)
         });
@@ -232,7 +233,10 @@ fn a_stopped_process_inside_is_named() {
     // Readers need no guard.
     stage.quick("check").says(&[("status", json!("free"))]);
 
-    stopped.goes_on().exits(0).says(&[("admission", json!("admitted"))]);
+    stopped
+        .goes_on()
+        .exits(0)
+        .says(&[("admission", json!("admitted"))]);
     stage.held_by("other");
     acquire(&stage.env, &stage.repo, "1s").0.exits(75);
     stage.quick("release --as other").exits(0);
@@ -269,7 +273,10 @@ fn a_guard_taken_away_starts_everything_over() {
         stopped.goes_on().exits(if last == "me" { 75 } else { 0 });
         let ids = waiting(&stage.repo);
         let place = |id: &str| ids.iter().position(|there| there == id);
-        assert!(place("new").is_some(), "the other's entry was lost: {ids:?}");
+        assert!(
+            place("new").is_some(),
+            "the other's entry was lost: {ids:?}"
+        );
         assert!(place(last).is_some(), "a place was lost: {ids:?}");
         assert_eq!(read_queue(&stage.repo)["newer"], json!(true));
         stage.keeps_others_keys();

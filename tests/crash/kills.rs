@@ -50,10 +50,36 @@ fn at_every_call(scene: Scene) {
 /// Whether a call leaves everything outside the process as it was.
 fn changes_nothing(call: &Syscall) -> bool {
     const READERS: [&str; 30] = [
-        "access", "brk", "faccessat", "faccessat2", "fcntl", "fstat", "getcwd", "getdents64",
-        "getegid", "geteuid", "getgid", "getpid", "getrandom", "getuid", "ioctl", "lseek",
-        "lstat", "mmap", "mprotect", "munmap", "newfstatat", "pread64", "read", "readlink",
-        "readlinkat", "sigaltstack", "stat", "statfs", "statx", "uname",
+        "access",
+        "brk",
+        "faccessat",
+        "faccessat2",
+        "fcntl",
+        "fstat",
+        "getcwd",
+        "getdents64",
+        "getegid",
+        "geteuid",
+        "getgid",
+        "getpid",
+        "getrandom",
+        "getuid",
+        "ioctl",
+        "lseek",
+        "lstat",
+        "mmap",
+        "mprotect",
+        "munmap",
+        "newfstatat",
+        "pread64",
+        "read",
+        "readlink",
+        "readlinkat",
+        "sigaltstack",
+        "stat",
+        "statfs",
+        "statx",
+        "uname",
     ];
     let opens_only = call.name == "openat" && !call.shown.contains("O_CREAT");
     READERS.contains(&call.name.as_str()) || opens_only
@@ -77,6 +103,26 @@ fn strace_kills_before_the_call_takes_effect() {
         let ended = strace::kill_at(&stage, &calls[at], args);
         assert_eq!(ended.signal, Some(9), "{ended:?}");
         assert_eq!(lock.exists(), made, "{:?}", calls[at]);
+    }
+}
+
+#[test]
+fn a_grant_cut_off_long_ago_keeps_its_place() {
+    if !strace::possible("kills::a_grant_cut_off_long_ago_keeps_its_place") {
+        return;
+    }
+    let scene = scene::RECLAIM;
+    let stage = Stage::new(&scene);
+    let calls = strace::calls(&stage, scene.args);
+    let link = calls
+        .iter()
+        .find(|call| call.name.starts_with("link") && call.shown.contains("/merge.lock\""))
+        .expect("the call that makes the lock file");
+    for turn in 0..2 {
+        stage.reset();
+        assert_eq!(strace::kill_at(&stage, link, scene.args).signal, Some(9));
+        crate::aftermath::let_hours_pass(&stage);
+        (scene.after)(&stage, turn);
     }
 }
 

@@ -18,7 +18,11 @@ const BOUND: Duration = Duration::from_secs(20);
 
 /// Runs a call that must end by itself.
 fn bounded(env: &Env, repo: &Path, args: &str) -> Run {
-    let mut child = env.call(repo).args("--format json merge").args(args).spawn();
+    let mut child = env
+        .call(repo)
+        .args("--format json merge")
+        .args(args)
+        .spawn();
     let end = Instant::now() + BOUND;
     while ended(&mut child).is_none() {
         if Instant::now() > end {
@@ -98,7 +102,12 @@ fn nothing_odd_is_followed_or_waited_for() {
             put(&env, kind, &path);
             // A log or a title never stops anybody.
             let matters = !["log", "title"].contains(&name);
-            for args in ["acquire --as me", "release --as me", "check", "acquire --as hold"] {
+            for args in [
+                "acquire --as me",
+                "release --as me",
+                "check",
+                "acquire --as hold",
+            ] {
                 let run = bounded(&env, &repo, args);
                 let shown = format!("{case}: {run:#?}");
                 let reads_it = ["lock", "records"].contains(&name);
@@ -194,11 +203,17 @@ fn broken_records_let_nobody_in_and_are_kept() {
     for (content, _) in contents() {
         let _ = std::fs::remove_dir_all(repo.join(".plan"));
         let _ = std::fs::remove_dir_all(repo.join(".git/git-locks"));
-        let fence = env.merge(&repo, "acquire --as hold").exits(0).number("fence");
+        let fence = env
+            .merge(&repo, "acquire --as hold")
+            .exits(0)
+            .number("fence");
         let records = repo.join(".git/git-locks/merge.json");
         std::fs::write(&records, &content).expect("records");
         let run = bounded(&env, &repo, "check").exits(0);
-        run.says(&[("holder_plan_id", json!("hold")), ("staleness", json!("unknown"))]);
+        run.says(&[
+            ("holder_plan_id", json!("hold")),
+            ("staleness", json!("unknown")),
+        ]);
         let run = bounded(&env, &repo, "acquire --as me").exits(75);
         assert!(run.stderr.contains("warning: "), "{run:#?}");
         let aside = records.with_extension("json.corrupt");
@@ -222,7 +237,12 @@ fn records_of_the_future_are_refused() {
     let mut value: Value = serde_json::from_str(&text).expect("JSON");
     value["format"] = json!(2);
     std::fs::write(&records, value.to_string()).expect("records");
-    for args in ["acquire --as me", "acquire --as hold", "release --as hold", "check"] {
+    for args in [
+        "acquire --as me",
+        "acquire --as hold",
+        "release --as hold",
+        "check",
+    ] {
         let run = bounded(&env, &repo, args).exits(128).one_line_error();
         assert!(run.stderr.contains("merge.json"), "{run:#?}");
         assert!(run.stderr.contains("hint: "), "{run:#?}");

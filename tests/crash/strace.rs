@@ -93,7 +93,10 @@ pub fn calls(stage: &Stage, args: &str) -> Vec<Syscall> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     let mut calls = Vec::new();
     for line in text.lines() {
-        let shown = line.split_once(' ').map_or("", |(_pid, call)| call).trim_start();
+        let shown = line
+            .split_once(' ')
+            .map_or("", |(_pid, call)| call)
+            .trim_start();
         let Some((name, _)) = shown.split_once('(') else {
             continue;
         };
@@ -113,9 +116,8 @@ pub fn calls(stage: &Stage, args: &str) -> Vec<Syscall> {
 
 /// Where the first of `calls` is that has to do with our own files.
 pub fn first_of_ours(calls: &[Syscall]) -> usize {
-    let ours = |call: &Syscall| {
-        call.shown.contains("/.plan/") || call.shown.contains("/git-locks/merge")
-    };
+    let ours =
+        |call: &Syscall| call.shown.contains("/.plan/") || call.shown.contains("/git-locks/merge");
     calls
         .iter()
         .position(ours)
