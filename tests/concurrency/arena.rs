@@ -53,17 +53,13 @@ impl Arena {
             .write(true)
             .create_new(true)
             .open(&self.inside);
-        let alone = match entered {
-            Ok(mut file) => {
-                file.write_all(id.as_bytes()).expect("a name");
-                true
-            }
-            Err(_) => {
-                let other = std::fs::read_to_string(&self.inside).unwrap_or_default();
-                self.fault(format!("DOUBLE HOLDER: {pass:?} met {other:?} inside"));
-                false
-            }
-        };
+        let alone = entered.is_ok();
+        if let Ok(mut file) = entered {
+            file.write_all(id.as_bytes()).expect("a name");
+        } else {
+            let other = std::fs::read_to_string(&self.inside).unwrap_or_default();
+            self.fault(format!("DOUBLE HOLDER: {pass:?} met {other:?} inside"));
+        }
         if let Some(fence) = pass.fence {
             self.note_fence(id, fence);
         }

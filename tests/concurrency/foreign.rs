@@ -35,13 +35,13 @@ impl Foreign<'_> {
         on_main.is_dir() || moved().is_dir() || on_main.is_dir()
     }
 
-    /// Runs `change` on the list of waiters, under the guard that programs share. `false` when
+    /// Runs `edit` on the list of waiters, under the guard that programs share. `false` when
     /// the guard could not be had by `deadline`.
     fn in_guard(
         &self,
         deadline: Instant,
         chance: &mut Chance,
-        change: impl FnOnce(&mut Vec<Value>),
+        edit: impl FnOnce(&mut Vec<Value>),
     ) -> bool {
         let state = queue_file(self.repo);
         let guard = PathBuf::from(format!("{}.lock", state.display()));
@@ -63,7 +63,7 @@ impl Foreign<'_> {
             .iter()
             .map(|entry| json!({"plan_id": entry["plan_id"], "ts": entry["ts"]}))
             .collect();
-        change(&mut waiting);
+        edit(&mut waiting);
         document["waiting"] = Value::Array(waiting);
         let temporary = state.with_extension(format!("json.{}", self.id));
         std::fs::write(&temporary, document.to_string()).expect("a new queue");

@@ -121,8 +121,10 @@ impl Mix {
         assert_eq!(holder(repo), None);
         assert_eq!(waiting(repo), Vec::<String>::new());
 
-        let temporary =
-            |name: &String| self.kills && name.starts_with(".git-locks-") && name.ends_with(".tmp");
+        let temporary = |name: &str| {
+            let inner = name.strip_prefix(".git-locks-");
+            self.kills && inner.is_some_and(|inner| inner.strip_suffix(".tmp").is_some())
+        };
         let known = |dir: &Path, known: &[&str]| {
             let names = names(dir);
             let odd: Vec<&String> = names
@@ -220,7 +222,7 @@ impl Bout<'_> {
         let by_plan = match self.mix.vouching {
             Vouching::Leases => false,
             Vouching::Plans => true,
-            Vouching::Both => number % 2 == 0,
+            Vouching::Both => number.is_multiple_of(2),
         };
         let mortal = by_plan && self.mix.deaths;
         let mut home = Home::new(self.repo, &id);

@@ -76,7 +76,7 @@ fn every_failure(scene: Scene) {
     if !strace::possible(&test) {
         return;
     }
-    let full = std::env::var_os("GIT_LOCKS_STRESS_SECONDS").is_some();
+    let full = std::env::var_os("GIT_LOCKS_TEST_EVERY_CALL").is_some();
     let stage = Stage::new(&scene);
     let calls = strace::calls(&stage, scene.args);
     stage.reset();

@@ -175,11 +175,9 @@ impl Stopped {
             let text = std::fs::read_to_string(&children).unwrap_or_default();
             pid = text.split_whitespace().next().and_then(|p| p.parse().ok());
             let Some(pid) = pid else { return false };
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let state = stat.rsplit(')').next().unwrap_or_default();
-            let stopped = ['t', 'T']
-                .iter()
-                .any(|c| state.trim_start().starts_with(*c));
+            let shown = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let letter = shown.rsplit(')').next().unwrap_or_default();
+            let stopped = letter.trim_start().starts_with(['t', 'T']);
             let inside = kernel_lock_is_taken(&stage.repo) && guard_file(&stage.repo).exists();
             stopped && inside && signalled(pid)
         });
@@ -198,7 +196,7 @@ impl Stopped {
         }
     }
 
-    fn is_killed(mut self) {
+    fn dies(mut self) {
         kill(self.pid, Signal::SIGKILL).expect("it is ours");
         self.strace.wait().expect("it ends");
     }
@@ -249,7 +247,7 @@ fn a_stopped_process_that_is_killed_leaves_the_guard_free() {
         return;
     }
     let stage = Stage::new(&scene::RELEASE);
-    Stopped::new(&stage, "release --as hold").is_killed();
+    Stopped::new(&stage, "release --as hold").dies();
     assert!(guard_file(&stage.repo).exists());
     (scene::RELEASE.after)(&stage, 0);
 }

@@ -1,6 +1,6 @@
 //! `SIGKILL` at every system call from the first that has to do with our files; at some before.
 //! In a row of calls that change nothing outside the process, the first stands for all, unless
-//! `GIT_LOCKS_STRESS_SECONDS` asks for more.
+//! `GIT_LOCKS_TEST_EVERY_CALL` asks for more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -19,7 +19,7 @@ fn at_every_call(scene: Scene) {
     let stage = Stage::new(&scene);
     let calls = strace::calls(&stage, scene.args);
     let first = strace::first_of_ours(&calls);
-    let full = std::env::var_os("GIT_LOCKS_STRESS_SECONDS").is_some();
+    let full = std::env::var_os("GIT_LOCKS_TEST_EVERY_CALL").is_some();
     let chosen = (0..calls.len()).filter(|&at| {
         if at < first {
             at % SPARSE == 0
