@@ -14,8 +14,8 @@
 //! Before each of them the guard file must still be ours. When it is not, or another program was
 //! quicker at 5 or 6, the commit stops and everything starts over from a fresh snapshot: each
 //! step can be repeated. From step 2 on, the temporary file of step 1 stays behind when the commit
-//! stops: it tells a grant that was cut off from one whose lock file was removed. What a crash after each step leaves is settled by the next decision,
-//! see [`crate::locks::merge`].
+//! stops: it tells a grant that was cut off from one whose lock file was removed. What a crash
+//! after each step leaves is settled by the next decision, see [`crate::locks::merge`].
 //!
 //! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
 //! same, and that is said; the records are then left as they are, so that the next decision
@@ -170,10 +170,15 @@ impl<'c> Committing<'c> {
         let temp = Temp::write(self.store.base, content.as_bytes(), self.store.modes, false)?;
         let made = temp.stamp()?;
         lock.mtime_ns = made;
+        let granted = |records: &Records| Some(records.participant(&name)?.grant.as_ref()?.fence);
+        // A holder that is only put back was granted before: cut off, it is no waiter.
+        let put_back = granted(records) == granted(&self.old.state.records);
         let record = records.participant_mut(&name);
         if let Some(grant) = record.and_then(|record| record.grant.as_mut()) {
             grant.made = Some(made);
-            grant.temp = Some(temp.name());
+            if !put_back {
+                grant.temp = Some(temp.name());
+            }
         }
         Ok(temp)
     }

@@ -149,7 +149,7 @@ impl Disk {
             record.grant.as_ref().map(|grant| grant.fence)
         };
         let put_back = fence_of(&old.records) == fence_of(records);
-        let record = records.participants.get_mut(&id);
+        let record = records.participant_mut(&id);
         if let Some(grant) = record.and_then(|record| record.grant.as_mut()) {
             grant.made = Some(lock.mtime_ns);
             if !put_back {
