@@ -1,7 +1,8 @@
 //! A model of the merge lock: random acquires, polls, releases, deaths, recoveries, files that
 //! vanish, another program that barges, clocks that advance, and crashes between any two steps
 //! of a commit. What must hold is checked against the model's own idea of who lives and who
-//! holds, never against the verdicts that the rules themselves use.
+//! holds, never against the verdicts that the rules themselves use. `PROPTEST_CASES=20000` makes
+//! a long run of it.
 
 mod disk;
 mod truth;
@@ -34,8 +35,6 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     #[test]
     fn one_holder_first_come_first_served_and_nobody_starves(
         steps in prop::collection::vec(step(), 1..60),

@@ -176,6 +176,8 @@ fn dead_waiters_are_pruned_and_no_others() {
     let (next, admission) = ask(&state, "e", &all, 0.0);
     assert_eq!(names(&next), ["h", "b", "c", "d", "e"]);
     assert_eq!(waiting(admission).position, Some(4));
+    let (next, _) = ask(&state, "a", &all, 0.0);
+    assert_eq!(names(&next), ["h", "a", "b", "c", "d"]);
     let (next, _) = release(&state, &caller("z"), &all, &rules(0.0));
     assert_eq!(names(&next), ["h", "b", "c", "d"]);
     let (next, _) = evict(&state, &caller("z"), &all, &rules(0.0));
