@@ -1,5 +1,13 @@
 //! The merge lock's store against another program that is quicker.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking and write files as others do"
+)]
+
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
