@@ -1,9 +1,10 @@
 //! Every kind, role and finding; only a participant's own evidence may be looked at.
 
+mod properties;
+mod unrecorded;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-use proptest::prelude::*;
 
 use super::*;
 use crate::participant::Grant;
@@ -403,83 +404,6 @@ fn a_leased_waiter_is_gone_when_its_ticket_ran_out_whatever_its_lease_says() {
 }
 
 #[test]
-fn what_is_not_recorded_is_a_plan_where_plans_are_kept() {
-    for role in [Role::Holder, Role::Waiter] {
-        for (shows, expected) in [
-            (vec![("plan", Alive)], Verdict::FRESH),
-            (vec![("plan", Unobservable)], Verdict::UNKNOWN),
-            (vec![("plan", Absent), ("worktree", Alive)], MID_RECOVERY),
-            (vec![("plan", Absent), ("worktree", Absent)], Verdict::STALE),
-        ] {
-            let mut shows = shows;
-            shows.push(("keeps_plans", Alive));
-            let found = verdict(role, None, &later(1.0), &Fake::showing(&shows));
-            assert_eq!(found, expected, "{role:?} {shows:?}");
-        }
-    }
-}
-
-#[test]
-fn what_is_not_recorded_is_leased_from_its_file_s_time_where_no_plans_are_kept() {
-    for role in [Role::Holder, Role::Waiter] {
-        let found = |elapsed| {
-            let world = Fake::showing(&[("keeps_plans", Absent)]);
-            verdict(role, None, &later(elapsed), &world)
-        };
-        assert_eq!(found(DEFAULT_TTL - 1.0), Verdict::FRESH, "{role:?}");
-        assert_eq!(found(DEFAULT_TTL), Verdict::STALE, "{role:?}");
-        // A file's time is wall time, whatever the boot clock says.
-        let world = Fake::showing(&[("keeps_plans", Absent)]);
-        let terms = at(THEN.wall + 10.0, 9e9, machine("boot", "machine"));
-        assert_eq!(verdict(role, None, &terms, &world), Verdict::FRESH);
-    }
-}
-
-#[test]
-fn whether_plans_are_kept_must_be_seen() {
-    for role in [Role::Holder, Role::Waiter] {
-        for elapsed in [0.0, 1e9] {
-            let world = Fake::showing(&[("keeps_plans", Unobservable)]);
-            let found = verdict(role, None, &later(elapsed), &world);
-            assert_eq!(found, Verdict::UNKNOWN, "{role:?} {elapsed}");
-        }
-    }
-}
-
-#[test]
-fn a_holder_from_before_our_records_were_lost_is_unknown_for_the_default_lease() {
-    let id = PlanId::parse("alpha").expect("a plan id");
-    let found = |role, lost_at, terms: &Terms| {
-        let subject = Subject {
-            id: Some(&id),
-            role,
-            record: None,
-            seen_at: THEN.wall,
-            records_lost_at: Some(lost_at),
-        };
-        let gone = [
-            ("keeps_plans", Alive),
-            ("plan", Absent),
-            ("worktree", Absent),
-        ];
-        judge(&subject, terms, &Fake::showing(&gone))
-    };
-    let (before, at_once) = (THEN.wall - 1.0, THEN.wall);
-    let running = later(DEFAULT_TTL - 1.0);
-    assert_eq!(found(Role::Holder, at_once, &running), Verdict::UNKNOWN);
-    assert_eq!(found(Role::Holder, before, &running), Verdict::STALE);
-    assert_eq!(
-        found(Role::Holder, at_once, &later(DEFAULT_TTL)),
-        Verdict::STALE
-    );
-    // A place in the queue is lost with the records; only the lock itself must not be.
-    assert_eq!(found(Role::Waiter, at_once, &running), Verdict::STALE);
-    // A clock that cannot be compared proves no end.
-    let nowhere = at(THEN.wall + 1e9, 1.0, Host::default());
-    assert_eq!(found(Role::Holder, at_once, &nowhere), Verdict::UNKNOWN);
-}
-
-#[test]
 fn text_that_is_no_id_is_dead_and_nothing_is_looked_at() {
     for role in [Role::Holder, Role::Waiter] {
         for recorded in [None, Some(&record(Kind::Leased))] {
@@ -493,71 +417,5 @@ fn text_that_is_no_id_is_dead_and_nothing_is_looked_at() {
             let found = judge(&subject, &later(0.0), &Fake::default());
             assert_eq!(found, Verdict::STALE);
         }
-    }
-}
-
-fn evidence() -> impl Strategy<Value = Evidence> {
-    prop_oneof![Just(Alive), Just(Absent), Just(Unobservable)]
-}
-
-fn kind() -> impl Strategy<Value = Option<Kind>> {
-    prop_oneof![
-        Just(None),
-        Just(Some(Kind::Plan)),
-        Just(Some(Kind::Attached)),
-        Just(Some(Kind::Process)),
-        Just(Some(Kind::Leased)),
-    ]
-}
-
-proptest! {
-    #[test]
-    fn stale_takes_every_look_to_show_absence(
-        found in prop::array::uniform5(evidence()),
-        kind in kind(),
-        holder in any::<bool>(),
-        elapsed in 0.0..10_000.0,
-        other_boot in any::<bool>(),
-    ) {
-        let names = ["keeps_plans", "plan", "worktree", "process", "presence"];
-        let shows: Vec<_> = names.into_iter().zip(found).collect();
-        let world = Fake::showing(&shows);
-        let role = if holder { Role::Holder } else { Role::Waiter };
-        let mut terms = later(elapsed);
-        if other_boot {
-            terms = at(THEN.wall + elapsed, 1e9, machine("next boot", "machine"));
-        }
-        let record = kind.map(record);
-        let verdict = verdict(role, record.as_ref(), &terms, &world);
-        let asked = world.asked.borrow();
-        let answers = asked.iter().map(|what| world.shows[what]);
-        let own: Vec<Evidence> = asked
-            .iter()
-            .filter(|what| **what != "keeps_plans")
-            .map(|what| world.shows[what])
-            .collect();
-        match verdict.staleness {
-            Staleness::Stale => {
-                let bounded = kind == Some(Kind::Attached) && elapsed >= DEFAULT_TTL;
-                prop_assert!(own.iter().all(|e| *e == Absent || (bounded && *e == Unobservable)));
-                prop_assert!(asked.contains(&"keeps_plans") == kind.is_none());
-                if matches!(kind, None | Some(Kind::Plan)) && !own.is_empty() {
-                    prop_assert_eq!(own.len(), 2);
-                }
-                prop_assert!(!verdict.present && !verdict.mid_recovery);
-                if kind == Some(Kind::Leased) {
-                    prop_assert!(!other_boot, "that clock proves nothing");
-                }
-            }
-            Staleness::Unknown => prop_assert!(
-                other_boot || answers.clone().any(|e| e == Unobservable)
-            ),
-            Staleness::Fresh => {}
-        }
-        if answers.clone().any(|e| e == Unobservable) && kind != Some(Kind::Attached) {
-            prop_assert_eq!(verdict.staleness, Staleness::Unknown);
-        }
-        prop_assert!(!verdict.mid_recovery || verdict.staleness == Staleness::Fresh);
-        prop_assert!(!verdict.present || kind == Some(Kind::Attached));
     }
 }

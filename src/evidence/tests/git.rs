@@ -153,6 +153,7 @@ fn junk_in_the_registry_is_nobody() {
     let directory = path.as_os_str().as_bytes();
     let no_slash = directory.to_vec();
     let other_end = [directory, b"/.gitx\n"].concat();
+    let slash_end = [directory, b"/.git/\n"].concat();
     let bare_end = [directory, b".git\n"].concat();
     for (name, content) in [
         ("empty", &b""[..]),
@@ -160,6 +161,7 @@ fn junk_in_the_registry_is_nobody() {
         ("two newlines", b"\n\n"),
         ("the directory itself", &no_slash),
         ("another end", &other_end),
+        ("a final slash", &slash_end),
         ("no separator", &bare_end),
         ("no path", b".git\n"),
         ("NUL", b"/a\0b/.git\n"),

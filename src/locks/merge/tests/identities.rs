@@ -74,14 +74,20 @@ fn a_namesake_of_a_living_holder_waits_without_a_place_and_changes_nothing() {
 #[test]
 fn a_namesake_of_a_stale_holder_reclaims_once_nobody_is_ahead() {
     let who = inferred("h", 2, "x");
-    let state = held_by(Some(of(1, "x")));
+    let state = held_by(Some(Participant {
+        reason: Some("the holder's".to_owned()),
+        presence: Some("the holder's".to_owned()),
+        ..of(1, "x")
+    }));
     let (next, admission) = ask(&state, &who, Verdict::STALE);
     let granted = granted(admission);
     assert_eq!(granted.reclaimed_from.as_deref(), Some("h"));
     assert_eq!((granted.action, granted.fence), (Action::Acquired, Some(8)));
     assert_eq!(names(&next), ["h"]);
     assert_eq!(next.queue[0].ts.to_bits(), NOW.to_bits());
-    assert_eq!(next.records.participants["h"].user, 2);
+    let record = &next.records.participants["h"];
+    assert_eq!(record.user, 2);
+    assert_eq!((&record.reason, &record.presence), (&None, &None));
     assert_ne!(
         next.lock, state.lock,
         "the old lock file goes, a new one comes"

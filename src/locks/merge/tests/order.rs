@@ -182,3 +182,16 @@ fn a_lock_kept_anew_has_not_stood_idle_since_before() {
     );
     assert_eq!(kept.records.idle, None);
 }
+
+#[test]
+fn idleness_counts_from_the_release() {
+    let mut state = held(Kind::Leased, &["a"]);
+    state.records.idle = Some(Idle {
+        since: moment(-500.0),
+        host: host(),
+    });
+    let fresh = verdicts(Some(Verdict::FRESH), &[("a", Verdict::FRESH)]);
+    let (next, _) = release(&state, &caller("h"), &fresh, &rules(0.0));
+    let idle = next.records.idle.expect("somebody waits");
+    assert_eq!(idle.since, moment(0.0));
+}
