@@ -1,24 +1,18 @@
 //! The guard: whose file is waited for, whose is removed, and a process that stops inside.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::common::fixture::{base, holder, queue_file, read_queue, waiting, write_queue};
-use crate::common::{BIN, DEADLINE, Env, Run, eventually};
+use crate::common::{DEADLINE, Env, Run, eventually};
 use crate::scene::{self, Stage};
+use crate::stopped::{Stopped, guard_file, kernel_lock_is_taken};
 use crate::strace;
-
-fn guard_file(repo: &Path) -> PathBuf {
-    base(repo).join("merge-queue.json.lock")
-}
 
 /// A guard file with this content that was last touched so many seconds ago.
 fn leave(repo: &Path, content: &str, age: u64) {
@@ -63,11 +57,6 @@ fn another_programs_file_is_waited_for() {
         run.exits(0);
         assert!(took < Duration::from_secs(5), "{took:?}");
     });
-}
-
-fn kernel_lock_is_taken(repo: &Path) -> bool {
-    let file = File::open(repo.join(".git/git-locks/merge.guard"));
-    file.is_ok_and(|file| file.try_lock_shared().is_err())
 }
 
 #[test]
@@ -150,78 +139,13 @@ fn our_own_file_is_removed_at_once() {
     }
 }
 
-/// A `git locks` that stopped inside the guard.
-struct Stopped {
-    strace: Child,
-    pid: Pid,
-}
-
-impl Stopped {
-    /// Stops it at the first sync of data: new records are written but not yet in place.
-    fn new(stage: &Stage, args: &str) -> Self {
-        let mut command = stage.env.command("strace");
-        command
-            .current_dir(&stage.repo)
-            .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"])
-            .args(["-e", "inject=fdatasync:signal=SIGSTOP:when=1", BIN])
-            .args(["--format", "json", "merge"])
-            .args(args.split_whitespace())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let strace = command.spawn().expect("strace starts");
-        let children = format!("/proc/{0}/task/{0}/children", strace.id());
-        let mut pid = None;
-        eventually(DEADLINE, || {
-            let text = std::fs::read_to_string(&children).unwrap_or_default();
-            pid = text.split_whitespace().next().and_then(|p| p.parse().ok());
-            let Some(pid) = pid else { return false };
-            let shown = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let letter = shown.rsplit(')').next().unwrap_or_default();
-            let stopped = letter.trim_start().starts_with(['t', 'T']);
-            let inside = kernel_lock_is_taken(&stage.repo) && guard_file(&stage.repo).exists();
-            stopped && inside && signalled(pid)
-        });
-        let pid = Pid::from_raw(pid.expect("a process"));
-        Self { strace, pid }
-    }
-
-    fn goes_on(self) -> Run {
-        kill(self.pid, Signal::SIGCONT).expect("it is ours");
-        let output = self.strace.wait_with_output().expect("it ends");
-        Run {
-            args: Vec::new(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            code: output.status.code().unwrap_or(-1),
-        }
-    }
-
-    fn dies(mut self) {
-        kill(self.pid, Signal::SIGKILL).expect("it is ours");
-        self.strace.wait().expect("it ends");
-    }
-}
-
-/// Whether the process is stopped for good, and not only while strace looks at it.
-fn signalled(pid: i32) -> bool {
-    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let switches = || {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let before = (state(), switches());
-    thread::sleep(Duration::from_millis(100));
-    before == (state(), switches())
-}
-
 #[test]
 fn a_stopped_process_inside_is_named() {
     if !strace::possible("guard::a_stopped_process_inside_is_named") {
         return;
     }
     let stage = Stage::new(&scene::ACQUIRE);
-    let stopped = Stopped::new(&stage, "acquire --as other");
+    let stopped = Stopped::at(&stage, "acquire --as other", 1);
     let pid = stopped.pid;
     let (run, took) = acquire(&stage.env, &stage.repo, "1s");
     assert!(took < Duration::from_secs(4), "{took:?}");
@@ -247,7 +171,7 @@ fn a_stopped_process_that_is_killed_leaves_the_guard_free() {
         return;
     }
     let stage = Stage::new(&scene::RELEASE);
-    Stopped::new(&stage, "release --as hold").dies();
+    Stopped::at(&stage, "release --as hold", 1).dies();
     assert!(guard_file(&stage.repo).exists());
     (scene::RELEASE.after)(&stage, 0);
 }
@@ -259,7 +183,7 @@ fn a_guard_taken_away_starts_everything_over() {
     }
     for (scene, last) in [(scene::ACQUIRE, "me"), (scene::RELEASE, "other")] {
         let stage = Stage::new(&scene);
-        let stopped = Stopped::new(&stage, scene.args);
+        let stopped = Stopped::at(&stage, scene.args, 1);
         // Another program takes the file for a stale one, and works.
         std::fs::remove_file(guard_file(&stage.repo)).expect("the guard file");
         let mut queue = read_queue(&stage.repo);

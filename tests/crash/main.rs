@@ -15,9 +15,11 @@
 mod common;
 
 mod aftermath;
+mod changes;
 mod failures;
 mod guard;
 mod kills;
 mod odd_files;
 mod scene;
+mod stopped;
 mod strace;
