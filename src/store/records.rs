@@ -1,9 +1,9 @@
 //! Our own file beside the shared ones: grants, leases, the fence. No other program reads it.
 //!
 //! `{"format": 1, "fence": N, "hosts": [host, …], "participants": {id: {"host": 0, …}}, …}`.
-//! A newer format than we know is refused. A file that cannot be read as this is set aside, and from then on a holder without
-//! a record is unknown until the default lease after its lock file's time has passed; the next
-//! fence starts at the Unix time, so that it never decreases.
+//! A newer format than we know is refused. A file that cannot be read as this is set aside, and
+//! from then on a holder without a record is unknown until the default lease after its lock file's
+//! time has passed; the next fence starts at the Unix time, so that it never decreases.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
