@@ -70,14 +70,14 @@ impl Style {
         text::span((end - self.now).round())
     }
 
-    /// "held by alpha, for 12m, in /work/alpha".
+    /// "held by alpha, for 12m, in /home/you/alpha".
     fn held_by(&self, id: &str, since: Option<f64>, place: Option<&str>) -> String {
         let mut words = format!("held by {}", self.name(id));
         words.push_str(&self.details(since, place));
         words
     }
 
-    /// ", for 12m, in /work/alpha", as far as it is known.
+    /// ", for 12m, in /home/you/alpha", as far as it is known.
     fn details(&self, since: Option<f64>, place: Option<&str>) -> String {
         let mut words = String::new();
         if let Some(since) = since {
