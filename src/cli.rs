@@ -1,10 +1,14 @@
 //! The command line: definitions only, no logic. clap lives here only.
 
+mod refusal;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use refusal::{Refusal, parse};
 
 /// Take turns in a git repository.
 ///
@@ -117,7 +121,7 @@ pub struct Acquire {
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub while_pid: Option<i32>,
     /// What the lock is needed for; shown to those who wait
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub reason: Option<String>,
     /// Accepted for old callers; drives nothing
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]

@@ -3,7 +3,8 @@
 //! The rules are in [`crate::liveness`]; this is its [`World`]. An error other than "there is no
 //! such file" means that we could not have seen what we looked for: `Unobservable`.
 
-use std::ffi::OsStr;
+use std::cell::RefCell;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::identity::PlanId;
 use crate::liveness::{Evidence, World};
 use crate::store::witness::{self, Stand};
-use crate::sys::file;
+use crate::sys::file::{self, Instance};
 use crate::sys::host::{Host, Relation};
 use crate::sys::process::{self, ProcessId, Sight};
 
@@ -31,6 +32,16 @@ pub struct Surroundings<'a> {
     pub presence: PathBuf,
     /// This host.
     pub host: Host,
+    /// The names of registered worktrees' directories, as of the registry's last change.
+    pub registry: RefCell<Option<Registry>>,
+}
+
+/// Git's registry of worktrees: each admin directory, and the name of its worktree's directory
+/// where that can be read.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    seen: Instance,
+    worktrees: Vec<(PathBuf, Result<Option<OsString>, Evidence>)>,
 }
 
 impl World for Surroundings<'_> {
@@ -62,7 +73,7 @@ impl World for Surroundings<'_> {
             found => return found,
         }
         match self.common_dir {
-            Some(common) => registered(&common.join("worktrees"), id),
+            Some(common) => self.registered(&common.join("worktrees"), id),
             None => Evidence::Absent,
         }
     }
@@ -160,44 +171,63 @@ fn absent_if_missing(error: &io::Error, path: &Path) -> Evidence {
     Evidence::Absent
 }
 
-/// Whether git registers a genuine worktree named `id`, by its registered name or by the name
-/// of its directory: the two may differ, and either may be what the plan is called.
-fn registered(registry: &Path, id: &PlanId) -> Evidence {
-    let by_name = genuine(&registry.join(id.as_str()));
-    if by_name == Evidence::Alive {
-        return by_name;
-    }
-    let entries = match std::fs::read_dir(registry) {
-        Ok(entries) => entries,
-        Err(error) => return weaker(by_name, absent_if_missing(&error, registry)),
-    };
-    let mut found = by_name;
-    for entry in entries {
-        let Ok(entry) = entry else {
-            found = weaker(found, Evidence::Unobservable);
-            continue;
-        };
-        if entry.file_name() == OsStr::new(id.as_str()) {
-            continue;
+impl Surroundings<'_> {
+    /// Whether git registers a genuine worktree named `id`, by its registered name or by the name
+    /// of its directory: the two may differ, and either may be what the plan is called.
+    fn registered(&self, registry: &Path, id: &PlanId) -> Evidence {
+        let name = OsStr::new(id.as_str());
+        let mut found = genuine(&registry.join(name));
+        if found == Evidence::Alive {
+            return found;
         }
-        let admin = entry.path();
-        let named = match directory_of(&admin) {
-            Ok(Some(directory)) => directory.file_name() == Some(OsStr::new(id.as_str())),
-            // Its name cannot be read: it may be the one.
-            Err(Evidence::Unobservable) => {
-                found = weaker(found, Evidence::Unobservable);
+        let known = match self.known_worktrees(registry) {
+            Ok(known) => known,
+            Err(evidence) => return weaker(found, evidence),
+        };
+        for (admin, directory) in &known.worktrees {
+            if admin.file_name() == Some(name) {
                 continue;
             }
-            Ok(None) | Err(_) => false,
-        };
-        if named {
-            match genuine(&admin) {
-                Evidence::Alive => return Evidence::Alive,
-                other => found = weaker(found, other),
+            match directory {
+                Ok(Some(directory)) if directory == name => match genuine(admin) {
+                    Evidence::Alive => return Evidence::Alive,
+                    other => found = weaker(found, other),
+                },
+                // Its name cannot be read: it may be the one.
+                Err(Evidence::Unobservable) => found = weaker(found, Evidence::Unobservable),
+                Ok(_) | Err(_) => {}
             }
         }
+        found
     }
-    found
+
+    /// The registry, read anew when worktrees were added or removed since it was read last.
+    fn known_worktrees(&self, registry: &Path) -> Result<Registry, Evidence> {
+        let seen = match file::instance(registry) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return Err(Evidence::Absent),
+            Err(_) => return Err(Evidence::Unobservable),
+        };
+        if let Some(known) = self
+            .registry
+            .borrow()
+            .as_ref()
+            .filter(|known| known.seen == seen)
+        {
+            return Ok(known.clone());
+        }
+        let entries = std::fs::read_dir(registry).map_err(|e| absent_if_missing(&e, registry))?;
+        let worktrees = entries.map(|entry| {
+            let admin = entry.map_err(|_| Evidence::Unobservable)?.path();
+            let directory =
+                directory_of(&admin).map(|directory| directory?.file_name().map(OsStr::to_owned));
+            Ok((admin, directory))
+        });
+        let worktrees = worktrees.collect::<Result<_, Evidence>>()?;
+        let known = Registry { seen, worktrees };
+        *self.registry.borrow_mut() = Some(known.clone());
+        Ok(known)
+    }
 }
 
 /// Of two findings that are not `Alive`, the one that proves less.

@@ -50,6 +50,12 @@ pub enum Standing {
 }
 
 impl Now {
+    /// Seconds from `since` to now, by the wall where no better clock is shared. Proves nothing.
+    pub fn elapsed_or_wall(&self, since: Moment, host: &Host) -> f64 {
+        let by_wall = self.moment.wall - since.wall;
+        self.elapsed(since, host).unwrap_or(by_wall)
+    }
+
     /// Seconds from `since`, recorded on `host`, to now; `None` where no clock is shared.
     pub fn elapsed(&self, since: Moment, host: &Host) -> Option<f64> {
         let by_wall = self.moment.wall - since.wall;

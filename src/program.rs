@@ -4,10 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use clap::Parser as _;
-use clap::error::ErrorKind as ClapKind;
-
-use crate::cli::{Cli, Color, Format, Global};
+use crate::cli::{self, Cli, Color, Format, Global, Refusal};
 use crate::commands::context::Context;
 use crate::commands::{self, Failure};
 use crate::config;
@@ -30,9 +27,9 @@ struct Printing {
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     signals::survive_size_limit();
     let args: Vec<OsString> = args.into_iter().collect();
-    match Cli::try_parse_from(&args) {
+    match cli::parse(&args) {
         Ok(cli) => run_parsed(&cli),
-        Err(error) => refuse(&error, &args),
+        Err(refusal) => refuse(refusal, &args),
     }
 }
 
@@ -161,57 +158,29 @@ impl Printing {
     }
 }
 
-/// Answers a command line that clap did not take: help and versions, or a usage error.
-fn refuse(error: &clap::Error, args: &[OsString]) -> Exit {
+/// Answers a command line that is no command: help and versions, or a usage error.
+fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
     let printing = Printing::guessed(args);
-    match error.kind() {
-        ClapKind::DisplayHelp | ClapKind::DisplayVersion => {
-            let text = error.render();
-            let terminal = io::stdout().is_terminal();
-            let shown = if printing.style(terminal).color {
-                text.ansi().to_string()
-            } else {
-                text.to_string()
-            };
-            if print(&shown) {
+    match refusal {
+        Refusal::Help { plain, styled } => {
+            let color = printing.style(io::stdout().is_terminal()).color;
+            if print(if color { &styled } else { &plain }) {
                 Exit::SUCCESS
             } else {
                 Exit::FATAL
             }
         }
-        ClapKind::DisplayHelpOnMissingArgumentOrSubcommand
-            if printing.format() == Format::Human =>
-        {
-            complain(&error.render().to_string());
+        Refusal::Incomplete { help } if printing.format() == Format::Human => {
+            complain(&help);
             Exit::USAGE
         }
-        _ => printing.fail(Failure::from(usage(error)), &[]),
+        Refusal::Incomplete { .. } => {
+            let error =
+                Error::usage("a command is missing").with_hint("git locks -h lists the commands");
+            printing.fail(Failure::from(error), &[])
+        }
+        Refusal::Usage(error) => printing.fail(Failure::from(error), &[]),
     }
-}
-
-/// A usage error of clap's as one of ours: its first line, and where to read on.
-fn usage(error: &clap::Error) -> Error {
-    let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = match error.kind() {
-        ClapKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing",
-        _ => lines
-            .next()
-            .unwrap_or("the command line could not be understood"),
-    };
-    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-    if message.ends_with(':') {
-        // "the following required arguments were not provided:" and such: the next line names them.
-        message = format!("{message} {}", lines.next().unwrap_or_default());
-    }
-    let tip = text
-        .lines()
-        .map(str::trim)
-        .find_map(|line| line.strip_prefix("tip: "));
-    Error::usage(message).with_hint(tip.map_or_else(
-        || "git locks -h lists the commands".to_owned(),
-        str::to_owned,
-    ))
 }
 
 /// Prints on standard output; a reader that has gone away is not an error.

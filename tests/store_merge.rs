@@ -64,6 +64,7 @@ fn acquire(root: &Path, name: &str, meanwhile: impl FnOnce()) -> Admission {
         pass_over: None,
         poll_grain: 0.0,
         may_reclaim: true,
+        keeps_plans: false,
     };
     let caller = Caller {
         id: id.clone(),
@@ -92,9 +93,9 @@ fn acquire(root: &Path, name: &str, meanwhile: impl FnOnce()) -> Admission {
         &id,
         Purpose::Ordinary,
         Duration::from_secs(10),
-        &terms,
+        &|| terms.clone(),
         &Alive,
-        |state, verdicts| {
+        |state, verdicts, _| {
             let decided = merge::acquire(state, &caller, &bid, verdicts, &rules);
             if let Some(meanwhile) = meanwhile.take() {
                 meanwhile();

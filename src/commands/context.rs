@@ -11,7 +11,7 @@ use crate::event_log::{self, Event};
 use crate::evidence::Surroundings;
 use crate::identity::{self, Identity};
 use crate::lease::{Moment, Now};
-use crate::liveness::Terms;
+use crate::liveness::{Evidence, Terms, World};
 use crate::locks::merge::{Caller, Rules};
 use crate::place::{self, Place};
 use crate::report::Note;
@@ -127,6 +127,7 @@ impl Context {
             common_dir: self.place.common_dir.as_deref(),
             presence: self.place.ours.join("presence"),
             host: host.clone(),
+            registry: std::cell::RefCell::default(),
         }
     }
 
@@ -146,13 +147,14 @@ impl Context {
     }
 
     /// The rules that decisions follow.
-    pub fn rules(&self, terms: &Terms) -> Rules {
+    pub fn rules(&self, terms: &Terms, world: &dyn World) -> Rules {
         let pass_over = self.settings.pass_over.map(|span| span.as_secs_f64());
         let shortest = pass_over.unwrap_or(f64::INFINITY).min(terms.ticket_ttl);
         Rules {
             now: terms.now.clone(),
             pass_over,
             poll_grain: (shortest / 4.0).min(POLL_GRAIN),
+            keeps_plans: world.keeps_plans() != Evidence::Absent,
             may_reclaim: file::is_local(nearest_existing(&self.place.base)),
         }
     }

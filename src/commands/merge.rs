@@ -39,24 +39,20 @@ fn failure(error: Error, id: &PlanId) -> Failure {
 }
 
 fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -> Result<Outcome> {
-    let caller = context.caller(identity);
-    let terms = context.terms();
-    let rules = context.rules(&terms);
-    let world = context.surroundings(&terms.now.host);
-    let bid = bid(args, identity, context, &world)?;
-    let store = context.merge_store();
-    let committed = store.transact(
-        &identity.id,
+    let host = crate::sys::host::Host::here();
+    let bid = bid(args, identity, context, &context.surroundings(&host))?;
+    let committed = decide(
+        context,
+        identity,
         Purpose::Ordinary,
-        context.settings.guard_timeout,
-        &terms,
-        &world,
-        |state, verdicts| merge::acquire(state, &caller, &bid, verdicts, &rules),
+        args.no_title_token,
+        |state, caller, verdicts, rules| merge::acquire(state, caller, &bid, verdicts, rules),
     )?;
-    let lock_path = store.lock_path.clone();
+    let lock_path = context.merge_store().lock_path;
+    let terms = context.terms();
+    let world = context.surroundings(&terms.now.host);
     let unvouched =
         bid.kind == Kind::Plan && !vouched_for(&identity.id, &terms, &world, &committed.state);
-    context.notes.extend(committed.notes.iter().cloned());
     if args.timeout.is_some_and(|seconds| seconds > 0.0) {
         context.inform(
             "--timeout drives nothing: acquire answers at once; ask again to keep the place",
@@ -66,9 +62,9 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -
         Admission::Admitted(granted) => {
             if unvouched {
                 context.warn(format!(
-                    "nothing vouches for {}: there is no plan of that name, so anyone may reclaim the lock; \
+                    "nothing vouches for {id}: there is no plan of that name, so anyone may reclaim the lock; \
                      --ttl or --while-pid keeps it",
-                    identity.id
+                    id = identity.id
                 ));
             }
             let waiting_count = committed.state.queue.len();
@@ -139,12 +135,14 @@ fn bid(
 }
 
 fn lease_length(given: &str, flag: &str) -> Result<f64> {
-    let length = config::duration(given).filter(|length| !length.is_zero());
-    let length = length.ok_or_else(|| {
-        Error::usage(format!("{flag}: '{given}' is not a duration"))
-            .with_hint("a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d")
-    })?;
-    Ok(length.as_secs_f64())
+    let hint = "a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d";
+    match config::duration(given) {
+        Some(length) if !length.is_zero() => Ok(length.as_secs_f64()),
+        Some(_) => {
+            Err(Error::usage(format!("{flag}: '{given}' must be longer than 0")).with_hint(hint))
+        }
+        None => Err(Error::usage(format!("{flag}: '{given}' is not a duration")).with_hint(hint)),
+    }
 }
 
 fn running(pid: i32) -> Result<ProcessId> {
@@ -450,12 +448,13 @@ fn decide<T>(
     context: &mut Context,
     identity: &Identity,
     purpose: Purpose,
+    no_title: bool,
     decision: impl Fn(&MergeState, &merge::Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
 ) -> Result<Committed<T>> {
     let caller = context.caller(identity);
-    let terms = context.terms();
-    let rules = context.rules(&terms);
-    let world = context.surroundings(&terms.now.host);
+    let terms = || context.terms();
+    let world = context.surroundings(&crate::sys::host::Host::here());
+    let rules = context.rules(&terms(), &world);
     let patience = context.settings.guard_timeout;
     let store = context.merge_store();
     let committed = store.transact(
@@ -464,8 +463,17 @@ fn decide<T>(
         patience,
         &terms,
         &world,
-        |state, verdicts| decision(state, &caller, verdicts, &rules),
+        |state, verdicts, now| {
+            let rules = merge::Rules {
+                now: now.clone(),
+                ..rules.clone()
+            };
+            decision(state, &caller, verdicts, &rules)
+        },
     )?;
+    for id in committed.departed.iter().filter_map(|id| PlanId::parse(id)) {
+        set_title(context, &id, None, no_title);
+    }
     context.notes.extend(committed.notes.iter().cloned());
     Ok(committed)
 }
@@ -475,7 +483,13 @@ fn lock_path(context: &Context) -> String {
 }
 
 fn release_as(args: &cli::Release, identity: &Identity, context: &mut Context) -> Result<Outcome> {
-    let committed = decide(context, identity, Purpose::Release, merge::release)?;
+    let committed = decide(
+        context,
+        identity,
+        Purpose::Release,
+        args.no_title_token,
+        merge::release,
+    )?;
     let plan_id = identity.id.as_str().to_owned();
     let lock_path = lock_path(context);
     let waiting_count = committed.state.queue.len();
@@ -495,9 +509,14 @@ fn release_as(args: &cli::Release, identity: &Identity, context: &mut Context) -
             report.action = Action::Released;
             log_released(context, &plan_id, &lock_path, None, waiting_count);
         }
-        Release::Noop(None) => report.message = Some("nobody holds the lock".to_owned()),
-        Release::Noop(Some(holder)) => {
-            report.message = Some("another holds the lock".to_owned());
+        Release::Noop { holder: None, left } => {
+            report.message = Some(noop_message("nobody holds the lock", left));
+        }
+        Release::Noop {
+            holder: Some(holder),
+            left,
+        } => {
+            report.message = Some(noop_message("another holds the lock", left));
             if !identity.explicit {
                 exit = Exit::REFUSED;
                 report.hint = Some(release_hint(&holder));
@@ -520,6 +539,14 @@ fn release_as(args: &cli::Release, identity: &Identity, context: &mut Context) -
         set_title(context, &identity.id, None, args.no_title_token);
     }
     Ok(Outcome::new(Report::MergeReleased(report), exit))
+}
+
+fn noop_message(why: &str, left: bool) -> String {
+    if left {
+        format!("{why}; the place in the queue is given up")
+    } else {
+        why.to_owned()
+    }
 }
 
 /// The command that would release `holder`.
@@ -549,7 +576,13 @@ fn log_released(
 }
 
 fn evict(args: &cli::Release, identity: &Identity, context: &mut Context) -> Result<Outcome> {
-    let committed = decide(context, identity, Purpose::Ordinary, merge::evict)?;
+    let committed = decide(
+        context,
+        identity,
+        Purpose::Ordinary,
+        args.no_title_token,
+        merge::evict,
+    )?;
     let plan_id = identity.id.as_str().to_owned();
     let lock_path = lock_path(context);
     let waiting_count = committed.state.queue.len();
@@ -631,6 +664,7 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Re
         context,
         identity,
         Purpose::Ordinary,
+        true,
         |state, caller, verdicts, rules| merge::renew(state, caller, &bid, verdicts, rules),
     )?;
     let plan_id = identity.id.as_str().to_owned();

@@ -45,9 +45,10 @@ pub fn run(verb: &RateWindow, context: &mut Context) -> Result<Outcome, Failure>
 fn bot_kind(args: &Args) -> Result<&str> {
     let kind = args.bot_kind.as_str();
     if kind.is_empty() || kind.len() > 200 {
-        return Err(Error::usage(
-            "--bot-kind must be a name of at most 200 bytes",
-        ));
+        return Err(
+            Error::usage("--bot-kind must be a name of at most 200 bytes")
+                .with_hint("name the bot whose window it is, such as --bot-kind reviewer"),
+        );
     }
     Ok(kind)
 }
@@ -66,13 +67,23 @@ fn read(document: &Document, bot: &str) -> (Window, Document) {
     };
     let window = Window {
         holder: field("holder").and_then(|value| value.as_str().map(str::to_owned)),
-        pr_number: field("pr_number").and_then(|value| value.as_i64()),
+        pr_number: field("pr_number").and_then(|value| whole(&value)),
         expires_at: field("expires_at").and_then(|value| value.as_f64()),
         attempts: field("attempts")
-            .and_then(|value| value.as_u64())
+            .and_then(|value| whole(&value)?.try_into().ok())
             .unwrap_or(0),
     };
     (window, fields)
+}
+
+/// A whole number, which other programs may have written as `1.0`.
+fn whole(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        let number = value.as_f64()?;
+        #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+        let cut = number as i64;
+        number.fract().eq(&0.0).then_some(cut)
+    })
 }
 
 /// Writes the window of `bot` into the document, leaving every other byte of it alone.

@@ -67,6 +67,7 @@ impl Ground {
 
     fn world(&self) -> Surroundings<'_> {
         Surroundings {
+            registry: std::cell::RefCell::default(),
             base: &self.base,
             plan_dir: OsStr::new(".plan"),
             common_dir: Some(&self.common),

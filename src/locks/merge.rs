@@ -82,6 +82,8 @@ pub struct Rules {
     pub poll_grain: f64,
     /// Whether stale holders may be reclaimed here: not on file systems that are not local.
     pub may_reclaim: bool,
+    /// Whether plans are, or may be, kept here: then one without a record may be a plan.
+    pub keeps_plans: bool,
 }
 
 /// What became of a request for the lock.
@@ -126,8 +128,13 @@ pub struct Waiting {
 pub enum Release {
     /// The lock was removed.
     Released,
-    /// There was nothing of the caller's to remove. Who holds the lock, if somebody does.
-    Noop(Option<String>),
+    /// The lock is not the caller's to remove.
+    Noop {
+        /// Who holds it, if somebody does.
+        holder: Option<String>,
+        /// Whether the caller gave up a place in the queue.
+        left: bool,
+    },
     /// The holder's process is there; only it may let go.
     HolderPresent(String),
 }

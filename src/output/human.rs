@@ -202,7 +202,9 @@ fn admitted(it: &MergeAdmitted, style: &Style) -> Vec<String> {
     )];
     if let Some(from) = &it.reclaimed_from {
         let from = style.name(from);
-        lines.push(format!("It was taken over from {from}, which is gone."));
+        lines.push(format!(
+            "It was taken over from {from}, for which nothing vouched any more."
+        ));
     }
     // The holder's own entry stays in the queue and is counted.
     match it.waiting_count {
@@ -221,6 +223,9 @@ fn blocked(it: &MergeBlocked, style: &Style) -> Vec<String> {
         Some(holder) => {
             let held = style.held_by(holder, it.holder_since, it.holder_where.as_deref());
             lines.push(format!("{label} the merge lock is {held}."));
+        }
+        None if it.holder_since.is_some() => {
+            lines.push(format!("{label} somebody is just taking the merge lock."));
         }
         None => lines.push(format!(
             "{label} the merge lock is free, but others are ahead."
@@ -293,7 +298,7 @@ fn held(it: &MergeHeld, style: &Style) -> Vec<String> {
         (false, Staleness::Stale) => {
             let verdict = style.wait("stale");
             lines.push(format!(
-                "The holder is {verdict}: it is gone, and whoever is next takes the lock."
+                "The holder is {verdict}: nothing vouches for it, and whoever is next takes the lock."
             ));
             lines.push("To remove it: git locks merge release --require-stale".to_owned());
         }
@@ -350,7 +355,7 @@ fn evicted(it: &MergeEvicted, style: &Style) -> Vec<String> {
     }
     let gone = it.reclaimed_from.as_deref().unwrap_or_default();
     let mut lines = vec![format!(
-        "{} {}, which is gone, no longer holds the merge lock.",
+        "{} {}, for which nothing vouched any more, no longer holds the merge lock.",
         style.good("Removed:"),
         style.name(gone),
     )];

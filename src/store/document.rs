@@ -112,7 +112,7 @@ impl Document {
     /// The object has grown too large, or a system call failed; the file is unchanged then.
     pub fn replace(&self, path: &Path, modes: Modes) -> Result<Option<PathBuf>> {
         let text = self.to_text();
-        if text.len() > APPEND_LIMIT {
+        if grows_too_large(text.len(), path)? {
             return Err(too_large(path));
         }
         let directory = path.parent().unwrap_or(Path::new("."));
@@ -125,6 +125,12 @@ impl Document {
         temp.replace(path)?;
         Ok(aside)
     }
+}
+
+/// Whether a file would grow past the limit. One that is past it already may still shrink.
+pub fn grows_too_large(len: usize, path: &Path) -> Result<bool> {
+    let before = file::instance(path)?.map_or(0, |instance| instance.size);
+    Ok(len > APPEND_LIMIT && len as u64 > before)
 }
 
 fn too_large(path: &Path) -> Error {

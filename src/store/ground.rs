@@ -20,11 +20,22 @@ pub fn prepare(directory: &Path, in_work_tree: bool, modes: Modes) -> Result<()>
     Ok(())
 }
 
-/// Whether `path` lies below a directory that holds a `.git`: there, what we write must be
-/// ignored.
+/// Whether `path` lies in a work tree: there, what we write must be ignored. The inside of a git
+/// directory is none.
 pub fn is_in_work_tree(path: &Path) -> bool {
-    path.ancestors()
-        .any(|dir| dir.join(".git").symlink_metadata().is_ok())
+    for directory in path.ancestors() {
+        if is_there(&directory.join("HEAD")) && is_there(&directory.join("objects")) {
+            return false;
+        }
+        if is_checkout(directory) {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Whether `directory` is itself the root of a checkout.

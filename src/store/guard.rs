@@ -103,7 +103,8 @@ impl Guard {
             return Ok(true);
         };
         let there = file::instance(&self.path)?;
-        Ok(there.is_some_and(|there| there.same_file(made)))
+        // The whole instance, not the inode alone: file systems give a freed one to the next file.
+        Ok(there.as_ref() == Some(made))
     }
 
     /// Whether the state file may be written: not on a disk too full for the guard file.

@@ -5,6 +5,7 @@
 //! When another program was quicker, or took our guard file away, everything starts over from a
 //! fresh snapshot, so a decision may run several times; only the last run counts.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::identity::PlanId;
+use crate::lease::Now;
 use crate::liveness::{Terms, World};
 use crate::locks::merge::{Holder, MergeState, Records, Verdicts};
 use crate::queue::Entry;
@@ -66,6 +68,8 @@ pub struct Committed<T> {
     pub state: MergeState,
     /// The verdicts it relied on.
     pub verdicts: Verdicts,
+    /// Those that were recorded and take part no longer.
+    pub departed: Vec<String>,
     /// What a person should know.
     pub notes: Vec<Note>,
 }
@@ -131,26 +135,30 @@ impl<'a> MergeStore<'a> {
         caller: &PlanId,
         purpose: Purpose,
         patience: Duration,
-        terms: &Terms,
+        terms: &dyn Fn() -> Terms,
         world: &dyn World,
-        mut decide: impl FnMut(&MergeState, &Verdicts) -> (MergeState, T),
+        mut decide: impl FnMut(&MergeState, &Verdicts, &Now) -> (MergeState, T),
     ) -> Result<Committed<T>> {
         let deadline = Instant::now() + patience;
         loop {
             let guard = self.enter(purpose, deadline)?;
             let snapshot = self.snapshot()?;
+            // The time to get here counts for nobody: clocks are read inside the guard.
+            let terms = &terms();
             let verdicts = snapshot.state.judge(Some(caller), terms, world);
-            let (next, outcome) = decide(&snapshot.state, &verdicts);
+            let (next, outcome) = decide(&snapshot.state, &verdicts, &terms.now);
             let mut commit = Committed {
                 outcome,
                 state: next,
                 verdicts,
+                departed: Vec::new(),
                 notes: Vec::new(),
             };
             let committing = Committing::new(self, &guard, &snapshot, purpose);
             match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
                 Ok(()) => {
                     self.sweep();
+                    commit.departed = departed(&snapshot.state, &commit.state);
                     return Ok(commit);
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -298,6 +306,27 @@ impl<'a> MergeStore<'a> {
         }
         Ok(Some(read))
     }
+}
+
+/// Those recorded in `before` that neither hold nor wait in `after`.
+fn departed(before: &MergeState, after: &MergeState) -> Vec<String> {
+    let mut there: HashSet<&str> = after
+        .queue
+        .iter()
+        .map(|entry| entry.plan_id.as_str())
+        .collect();
+    there.extend(
+        after
+            .lock
+            .as_ref()
+            .and_then(|lock| lock.holder.id())
+            .map(PlanId::as_str),
+    );
+    let recorded = before.records.participants.keys();
+    recorded
+        .filter(|id| !there.contains(id.as_str()))
+        .cloned()
+        .collect()
 }
 
 pub(super) fn set_aside_note(path: &Path, aside: &Path) -> Note {

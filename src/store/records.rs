@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::merge::{Ending, Idle, Records};
 use crate::participant::Participant;
-use crate::store::document::set_aside;
-use crate::store::{APPEND_LIMIT, STATE_LIMIT};
+use crate::store::STATE_LIMIT;
+use crate::store::document::{grows_too_large, set_aside};
 use crate::sys::file::{self, Modes, Temp};
 use crate::sys::host::Host;
 use crate::text;
@@ -180,7 +180,7 @@ pub fn save(
         )
     })?;
     text.push(b'\n');
-    if text.len() > APPEND_LIMIT {
+    if grows_too_large(text.len(), path)? {
         return Err(
             Error::new(ErrorKind::Io, format!("{} is too large", text::path(path)))
                 .with_hint("too many participants at once; release those that are gone"),

@@ -43,7 +43,8 @@ pub struct Instance {
     ino: u64,
     /// Modification time in nanoseconds since the Unix epoch.
     pub mtime_ns: i64,
-    size: u64,
+    /// Its length in bytes.
+    pub size: u64,
     /// The owner.
     pub uid: u32,
 }

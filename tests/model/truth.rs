@@ -194,6 +194,7 @@ impl Model {
             pass_over: Some(PASS_OVER),
             poll_grain: POLL_GRAIN,
             may_reclaim: true,
+            keeps_plans: false,
         }
     }
 
@@ -554,7 +555,7 @@ impl Model {
                 self.lost.insert(who);
             }
             Release::HolderPresent(_) => {}
-            Release::Noop(_) => {
+            Release::Noop { .. } => {
                 if matches!(came, Came::Cut(2)) {
                     return;
                 }

@@ -266,6 +266,7 @@ fn without_a_common_directory_nothing_is_registered() {
     let ground = Ground::new();
     ground.registered("alpha");
     let world = Surroundings {
+        registry: std::cell::RefCell::default(),
         common_dir: None,
         ..ground.world()
     };

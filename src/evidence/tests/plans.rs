@@ -33,6 +33,7 @@ fn plan_directories_may_have_another_name() {
     make_dir(&ground.base.join("worktrees/alpha/.work/local/plans/alpha"));
     assert_eq!(ground.plan("alpha"), Absent);
     let world = Surroundings {
+        registry: std::cell::RefCell::default(),
         plan_dir: OsStr::new(".work"),
         ..ground.world()
     };
@@ -234,6 +235,7 @@ fn look_without_permission(root: &Path) {
     let base = root.join("main/.plan/local");
     let common = root.join("main/.git");
     let world = Surroundings {
+        registry: std::cell::RefCell::default(),
         base: &base,
         plan_dir: OsStr::new(".plan"),
         common_dir: Some(&common),

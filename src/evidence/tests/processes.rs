@@ -192,6 +192,7 @@ fn what_is_no_plain_file_is_no_presence_but_proves_nothing() {
     assert_eq!(look("link"), Unobservable);
     assert_ne!(look("dir"), Alive);
     let gone = Surroundings {
+        registry: std::cell::RefCell::default(),
         presence: ground.root().join("gone"),
         ..ground.world()
     };

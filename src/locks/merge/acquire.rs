@@ -37,6 +37,7 @@ pub fn acquire(
         let admission = behind_namesake(&mut next, caller, bid, verdict, verdicts, rules);
         return (next, admission);
     }
+    let bid = &as_before(bid, &next, caller);
     let joined = join(&mut next, caller, bid, rules);
     let ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
     let position = ahead.len() + 1;
@@ -102,7 +103,7 @@ fn hold_again(
     rules: &Rules,
 ) -> Admission {
     next.records.idle = None;
-    if next.holder_record().is_none() && bid.kind != Kind::Plan {
+    if adopts(next, bid, rules) {
         adopt(next, caller, bid, rules);
     }
     if let Some(record) = holder_record_mut(next) {
@@ -136,6 +137,13 @@ fn hold_again(
             .map(|grant| grant.since.wall)
             .or_else(|| next.lock.as_ref().map(LockFile::mtime)),
     })
+}
+
+/// Whether an unrecorded holder that asks again is to be recorded: not where it may be a plan,
+/// whose plan vouches for longer than any lease, unless the caller insists.
+pub(super) fn adopts(state: &MergeState, bid: &Bid, rules: &Rules) -> bool {
+    let may_be_plan = bid.kind == Kind::Plan || rules.keeps_plans;
+    state.holder_record().is_none() && (bid.insists || !may_be_plan)
 }
 
 /// Records a holder that another program, or a lost record, left unrecorded.
@@ -193,6 +201,19 @@ pub(super) fn participant(
     }
 }
 
+/// What a waiter that asks again without saying for how long brings along: what it said before.
+fn as_before(bid: &Bid, state: &MergeState, caller: &Caller) -> Bid {
+    let record = state.records.participant(caller.id.as_str());
+    match record.filter(|record| record.kind == Kind::Leased && !bid.insists) {
+        Some(record) if bid.kind == Kind::Plan || bid.kind == Kind::Leased => Bid {
+            kind: Kind::Leased,
+            ttl: record.ttl.unwrap_or(bid.ttl),
+            ..bid.clone()
+        },
+        _ => bid.clone(),
+    }
+}
+
 /// Appends the caller unless it is queued, and records its poll. Returns whether it is new.
 fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> bool {
     let id = caller.id.as_str();
@@ -239,14 +260,17 @@ fn all_passed_over(
         return false;
     };
     let long = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds >= limit);
-    long(rules.now.elapsed(idle.since, &idle.host))
+    // A pass-over frees nothing, so wall clocks will do between machines.
+    long(Some(rules.now.elapsed_or_wall(idle.since, &idle.host)))
         && ahead.iter().all(|entry| {
             let present = verdicts
                 .waiters
                 .get(&entry.plan_id)
                 .is_some_and(|v| v.present);
             let quiet = match state.records.participant(&entry.plan_id) {
-                Some(record) => record.quiet_for(&rules.now),
+                Some(record) => Some(rules.now.elapsed_or_wall(record.ticket, &record.host)),
+                // Another program's polls do not show, and a time in the future tells nothing.
+                None if entry.ts > rules.now.moment.wall + limit => Some(f64::INFINITY),
                 None => Some(rules.now.moment.wall - entry.ts),
             };
             !present && long(quiet)
@@ -261,12 +285,7 @@ pub(super) fn note_idle(next: &mut MergeState, idle: bool, rules: &Rules) {
     };
     if !idle {
         next.records.idle = None;
-    } else if next
-        .records
-        .idle
-        .as_ref()
-        .is_none_or(|i| rules.now.elapsed(i.since, &i.host).is_none())
-    {
+    } else if next.records.idle.is_none() {
         next.records.idle = Some(idle_now());
     }
 }

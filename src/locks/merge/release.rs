@@ -7,7 +7,7 @@ use crate::participant::Kind;
 use crate::queue;
 use crate::report::Staleness;
 
-use super::acquire::{adopt, holder_record_mut, note_idle};
+use super::acquire::{adopt, adopts, holder_record_mut, note_idle};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, MergeState, Verdicts};
 use super::{Bid, Caller, Eviction, Release, Renewal, Rules, is_holder, prune};
@@ -25,13 +25,13 @@ pub fn release(
     let holder = next.lock.as_ref().map(|lock| lock.holder.clone());
     let names_caller = holder.as_ref().and_then(Holder::id) == Some(&caller.id);
     if !is_holder(&next, caller) {
-        if !names_caller {
-            queue::dequeue(&mut next.queue, caller.id.as_str());
+        let left = !names_caller && queue::dequeue(&mut next.queue, caller.id.as_str());
+        if next.queue.is_empty() {
+            // Nobody waits: the next to do so must not find that it has waited long.
+            next.records.idle = None;
         }
-        return (
-            next,
-            Release::Noop(holder.and_then(|holder| holder.shown())),
-        );
+        let holder = holder.and_then(|holder| holder.shown());
+        return (next, Release::Noop { holder, left });
     }
     let attached = next
         .holder_record()
@@ -88,7 +88,7 @@ pub fn renew(
         let holder = next.lock.as_ref().and_then(|lock| lock.holder.shown());
         return (next, Renewal::Lost(holder));
     }
-    if next.holder_record().is_none() && bid.kind != Kind::Plan {
+    if adopts(&next, bid, rules) {
         adopt(&mut next, caller, bid, rules);
     }
     let Some(record) = holder_record_mut(&mut next).filter(|record| record.kind == Kind::Leased)

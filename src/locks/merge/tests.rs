@@ -52,6 +52,7 @@ fn rules(after: f64) -> Rules {
         pass_over: Some(120.0),
         poll_grain: 10.0,
         may_reclaim: true,
+        keeps_plans: false,
     }
 }
 

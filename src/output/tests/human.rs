@@ -10,7 +10,7 @@ fn admitted() {
         &Report::MergeAdmitted(s::admitted()),
         &[
             "Admitted: beta holds the merge lock (fence 7), for 1h unless renewed.",
-            "It was taken over from alpha, which is gone.",
+            "It was taken over from alpha, for which nothing vouched any more.",
             "2 others wait for it.",
             "When done: git locks merge release --as beta",
         ],
@@ -107,7 +107,7 @@ fn free_and_held() {
         &[
             held,
             reason,
-            "The holder is stale: it is gone, and whoever is next takes the lock.",
+            "The holder is stale: nothing vouches for it, and whoever is next takes the lock.",
             "To remove it: git locks merge release --require-stale",
         ],
     );
@@ -170,7 +170,7 @@ fn released_and_removed() {
     reads(
         &Report::MergeEvicted(s::evicted()),
         &[
-            "Removed: alpha, which is gone, no longer holds the merge lock.",
+            "Removed: alpha, for which nothing vouched any more, no longer holds the merge lock.",
             "2 entries are left in the queue.",
             "Next: git locks merge acquire",
         ],
@@ -282,7 +282,7 @@ fn hostile_text_is_shown_and_never_suggested() {
         &[
             &format!("The merge lock is held by {shown}, for 12m, in {shown}."),
             &format!("Reason: {shown}"),
-            "The holder is stale: it is gone, and whoever is next takes the lock.",
+            "The holder is stale: nothing vouches for it, and whoever is next takes the lock.",
             "To remove it: git locks merge release --require-stale",
         ],
     );

@@ -69,10 +69,14 @@ fn a_poll_of_another_kind_is_recorded_at_once() {
     let state = held(Kind::Leased, &["a"]);
     let alive = verdicts(Some(Verdict::FRESH), &[]);
     for changed in [
-        bid(Kind::Plan),
+        Bid {
+            insists: true,
+            ..bid(Kind::Plan)
+        },
         bid(Kind::Process),
         Bid {
             ttl: 5.0,
+            insists: true,
             ..bid(Kind::Leased)
         },
         Bid {
@@ -87,6 +91,47 @@ fn a_poll_of_another_kind_is_recorded_at_once() {
         assert_eq!(record.ticket, moment(0.0));
         assert_eq!(record.queued_ts.to_bits(), (NOW - 500.0).to_bits());
     }
+}
+
+#[test]
+fn a_poll_that_says_nothing_keeps_what_was_said_before() {
+    let state = held(Kind::Leased, &["a"]);
+    let alive = verdicts(Some(Verdict::FRESH), &[]);
+    let (next, _) = acquire(&state, &caller("a"), &bid(Kind::Plan), &alive, &rules(0.0));
+    assert_eq!(next.records.participants["a"].kind, Kind::Leased);
+    let free = MergeState {
+        lock: None,
+        queue: queue_of(&["a"]),
+        ..next
+    };
+    let (next, _) = acquire(&free, &caller("a"), &bid(Kind::Plan), &alive, &rules(0.0));
+    let record = &next.records.participants["a"];
+    assert_eq!((record.kind, record.lease.is_some()), (Kind::Leased, true));
+}
+
+#[test]
+fn an_unrecorded_holder_is_adopted_only_where_it_can_be_no_plan() {
+    let unrecorded = |keeps_plans, insists| {
+        let mut state = held(Kind::Leased, &[]);
+        state.records.participants.clear();
+        let rules = Rules {
+            keeps_plans,
+            ..rules(0.0)
+        };
+        let bid = Bid {
+            insists,
+            ..bid(Kind::Leased)
+        };
+        let fresh = verdicts(Some(Verdict::FRESH), &[]);
+        let (next, _) = acquire(&state, &caller("h"), &bid, &fresh, &rules);
+        next.records.participants.contains_key("h")
+    };
+    assert!(unrecorded(false, false));
+    assert!(unrecorded(true, true));
+    assert!(
+        !unrecorded(true, false),
+        "its plan vouches for longer than a lease"
+    );
 }
 
 #[test]
@@ -141,6 +186,7 @@ fn nothing_is_reclaimed_where_that_is_not_safe() {
     let stale = verdicts(Some(Verdict::STALE), &[]);
     let far = Rules {
         may_reclaim: false,
+        keeps_plans: false,
         ..rules(0.0)
     };
     let (next, admission) = acquire(&state, &caller("a"), &bid(Kind::Leased), &stale, &far);
@@ -270,11 +316,26 @@ fn a_release_by_another_only_leaves_the_queue() {
     let state = held(Kind::Leased, &["a", "b"]);
     let all = verdicts(Some(Verdict::STALE), &[("b", Verdict::FRESH)]);
     let (next, outcome) = release(&state, &caller("a"), &all, &rules(0.0));
-    assert_eq!(outcome, Release::Noop(Some("h".to_owned())));
+    assert_eq!(
+        outcome,
+        Release::Noop {
+            holder: Some("h".to_owned()),
+            left: true
+        }
+    );
     assert_eq!(names(&next), ["h", "b"]);
     assert_eq!(next.lock, state.lock);
     let (next, outcome) = release(&free(), &caller("a"), &Verdicts::default(), &rules(0.0));
-    assert_eq!((next, outcome), (free(), Release::Noop(None)));
+    assert_eq!(
+        (next, outcome),
+        (
+            free(),
+            Release::Noop {
+                holder: None,
+                left: false
+            }
+        )
+    );
 }
 
 #[test]

@@ -67,7 +67,13 @@ fn a_namesake_of_a_living_holder_waits_without_a_place_and_changes_nothing() {
         &verdicts(Some(Verdict::STALE), &[]),
         &rules(0.0),
     );
-    assert_eq!(outcome, Release::Noop(Some("h".to_owned())));
+    assert_eq!(
+        outcome,
+        Release::Noop {
+            holder: Some("h".to_owned()),
+            left: false
+        }
+    );
     assert_eq!(next, state, "the entry of that name is the holder's");
 }
 
@@ -112,6 +118,7 @@ fn a_namesake_of_a_stale_holder_reclaims_once_nobody_is_ahead() {
 
     let far = Rules {
         may_reclaim: false,
+        keeps_plans: false,
         ..rules(0.0)
     };
     let seen = verdicts(Some(Verdict::STALE), &[]);

@@ -90,22 +90,30 @@ fn an_entry_without_a_record_is_quiet_since_it_was_made() {
 }
 
 #[test]
-fn a_clock_that_cannot_be_compared_passes_nobody_over() {
-    let mut state = idle(Some(300.0), &[("a", 400.0), ("b", 0.0)]);
+fn between_machines_a_pass_over_goes_by_the_wall() {
     let elsewhere = Host {
         boot_id: Some("theirs".to_owned()),
         machine_id: Some("theirs".to_owned()),
         ..Host::default()
     };
-    let idle_here = state.records.idle.clone();
-    state.records.idle.as_mut().expect("idle").host = elsewhere.clone();
-    let (next, admitted) = ask(&state, "b", &alive(&["a"]), &rules(0.0));
-    assert!(!admitted);
-    let noted = next.records.idle.expect("noted anew, by our own clock");
-    assert_eq!((noted.since, noted.host), (moment(0.0), host()));
-    state.records.idle = idle_here;
-    state.records.participant_mut("a").expect("a").host = elsewhere.into();
-    assert!(!ask(&state, "b", &alive(&["a"]), &rules(0.0)).1);
+    for (quiet, admitted) in [(400.0, true), (5.0, false)] {
+        let mut state = idle(Some(300.0), &[("a", quiet), ("b", 0.0)]);
+        state.records.idle.as_mut().expect("idle").host = elsewhere.clone();
+        state.records.participant_mut("a").expect("a").host = elsewhere.clone().into();
+        let (next, went) = ask(&state, "b", &alive(&["a"]), &rules(0.0));
+        assert_eq!(went, admitted, "quiet for {quiet}");
+        if !admitted {
+            assert_eq!(next.records.idle, state.records.idle, "noted already");
+        }
+    }
+}
+
+#[test]
+fn a_time_far_in_the_future_keeps_nobody_from_passing() {
+    let mut state = idle(Some(300.0), &[("b", 0.0)]);
+    state.queue = queue_of(&["foreign", "b"]);
+    state.queue[0].ts = NOW * 1000.0;
+    assert!(ask(&state, "b", &alive(&["foreign"]), &rules(0.0)).1);
 }
 
 #[test]

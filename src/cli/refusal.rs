@@ -1,0 +1,83 @@
+//! What clap says of a command line that is no command, in our own shape.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
+
+use super::Cli;
+use crate::error::Error;
+
+/// Why there is no command to run.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Help or the version was asked for.
+    Help {
+        /// The text.
+        plain: String,
+        /// The text for a terminal.
+        styled: String,
+    },
+    /// The command line ends where a command should follow.
+    Incomplete {
+        /// What may follow.
+        help: String,
+    },
+    /// It makes no sense.
+    Usage(Error),
+}
+
+/// Parses the arguments `args`, the program's own name first.
+pub fn parse(args: &[OsString]) -> Result<Cli, Refusal> {
+    Cli::try_parse_from(args).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Refusal::Help {
+            plain: error.render().to_string(),
+            styled: error.render().ansi().to_string(),
+        },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Refusal::Incomplete {
+            help: error.render().to_string(),
+        },
+        _ => Refusal::Usage(usage(&error, args)),
+    })
+}
+
+/// A usage error of clap's as one of ours: what is wrong in a line, and where to read on.
+fn usage(error: &clap::Error, args: &[OsString]) -> Error {
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines
+        .next()
+        .unwrap_or("the command line could not be understood");
+    let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    for line in lines {
+        // What follows a colon, and the words that would have been taken, belong to the sentence.
+        if message.ends_with(':') || line.starts_with("[possible values") {
+            message = format!("{message} {line}");
+        } else {
+            break;
+        }
+    }
+    let tip = text
+        .lines()
+        .map(str::trim)
+        .find_map(|line| line.strip_prefix("tip: "));
+    let hint = tip.map_or_else(
+        || format!("{} -h says what it takes", verb(args)),
+        str::to_owned,
+    );
+    Error::usage(message).with_hint(hint)
+}
+
+/// The command that was meant, as far as it was named: `git locks merge acquire`.
+fn verb(args: &[OsString]) -> String {
+    let mut command = Cli::command();
+    let mut words = vec!["git".to_owned(), "locks".to_owned()];
+    for word in args.iter().skip(1).filter_map(|arg| arg.to_str()) {
+        let Some(next) = command.find_subcommand(word) else {
+            continue;
+        };
+        words.push(word.to_owned());
+        command = next.clone();
+    }
+    words.join(" ")
+}
