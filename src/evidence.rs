@@ -90,6 +90,9 @@ impl World for Surroundings<'_> {
         }
         match process::look(process.pid) {
             Sight::Running(start) if start == process.start => Evidence::Alive,
+            // Start times are read on the boot clock of the reader's time namespace: another
+            // start there need not be another process.
+            Sight::Running(_) if !self.host.shares_boot_clock(host) => Evidence::Unobservable,
             Sight::Running(_) | Sight::Ended => Evidence::Absent,
             Sight::Hidden => Evidence::Unobservable,
         }

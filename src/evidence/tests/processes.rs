@@ -198,3 +198,26 @@ fn what_is_no_plain_file_is_no_presence_but_proves_nothing() {
     };
     assert_eq!(gone.presence("me", &ground.host), Absent);
 }
+
+#[test]
+fn a_start_read_in_another_time_namespace_proves_no_other_process() {
+    let ground = ground();
+    let world = ground.world();
+    let elsewhere = Host {
+        time_ns: Some(1),
+        ..ground.host.clone()
+    };
+    let me = process::me().expect("this process");
+    let shifted = ProcessId {
+        start: format!("{}0", me.start),
+        ..me.clone()
+    };
+    assert_eq!(world.process(&shifted, &ground.host), Absent);
+    assert_eq!(world.process(&shifted, &elsewhere), Unobservable);
+    // No number, no process, whatever the clock.
+    let mut child = waiting_child();
+    let ended = process_of(&child);
+    drop(child.stdin.take());
+    child.wait().expect("ended");
+    assert_eq!(world.process(&ended, &elsewhere), Absent);
+}
