@@ -83,14 +83,20 @@ pub struct Grant {
     pub temp: Option<String>,
 }
 
-/// How far modification times may differ and still mean the same lock file: file systems round.
-const SAME_INSTANT_NS: u64 = 2_000_000_000;
+/// How far a rounded modification time may be from the one that was given: two seconds on FAT, …
+const ROUNDED_BY_NS: u64 = 2_000_000_000;
+/// … and what it is then a multiple of: ten milliseconds on exFAT, more elsewhere.
+const ROUNDED_TO_NS: i64 = 10_000_000;
 
 impl Grant {
-    /// Whether this grant is the one that the lock file modified at `mtime_ns` stands for.
+    /// Whether this grant is the one that the lock file modified at `mtime_ns` stands for. Only
+    /// what a file system has rounded may differ: another program may make a lock file for the
+    /// same id a moment after ours is gone.
     pub fn made_lock_of(&self, mtime_ns: i64) -> bool {
-        self.made
-            .is_some_and(|made| made.abs_diff(mtime_ns) < SAME_INSTANT_NS)
+        let rounded = mtime_ns % ROUNDED_TO_NS == 0;
+        self.made.is_some_and(|made| {
+            made == mtime_ns || (rounded && made.abs_diff(mtime_ns) < ROUNDED_BY_NS)
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use crate::common::fixture::{
-    base, hold, holder, keep_plans, lock_file, moved_plan, plan, plan_worktree, queue_file,
+    base, hold, holder, keep_plans, lock_file, moved_plan, now, plan, plan_worktree, queue_file,
     queue_of, read_queue, waiting, write_queue,
 };
 use crate::common::{DEADLINE, Env, eventually};
@@ -333,4 +333,21 @@ fn a_lock_that_vanished_is_free_again_and_its_holder_renews_nothing() {
         .exits(0)
         .says(&[("action", json!("noop"))]);
     assert_eq!(holder(&repo).as_deref(), Some("b\n"));
+}
+
+#[test]
+fn a_lock_file_made_anew_for_the_same_plan_is_not_our_lease() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    plan(&repo, "a");
+    plan(&repo, "b");
+    env.merge(&repo, "acquire --as a --ttl 1s").exits(0);
+    // Another program releases and acquires for the same plan, at once.
+    std::fs::remove_file(lock_file(&repo)).expect("held");
+    hold(&repo, "a\n");
+    let made = now();
+    eventually(DEADLINE, || now() > made + 1.1);
+    env.merge(&repo, "check --as b")
+        .says(&[("staleness", json!("fresh"))]);
+    env.merge(&repo, "acquire --as b").exits(75);
 }
