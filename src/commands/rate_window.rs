@@ -16,6 +16,7 @@ use crate::report::{
     WindowState,
 };
 use crate::store::document::Document;
+use crate::sys::clock;
 use crate::text;
 
 /// The key of the windows in the shared document.
@@ -121,13 +122,14 @@ fn claim(args: &WindowClaim, caller: &Identity, context: &mut Context) -> Result
     let me = caller.id.as_str().to_owned();
     let terms = context.terms();
     let world = context.surroundings(&terms.now.host);
-    let now = terms.now.moment.wall;
     let by_clock = !caller.explicit;
     let patience = context.settings.guard_timeout;
-    let ((window, outcome), notes) =
+    let ((window, outcome, now), notes) =
         context
             .merge_store()
             .edit_document(patience, |document, records| {
+                // Inside the guard: a claim that waited for it must not shorten a later one.
+                let now = clock::wall();
                 let (window, fields) = read(document, &bot);
                 let ends_by_clock = records
                     .windows
@@ -152,7 +154,7 @@ fn claim(args: &WindowClaim, caller: &Identity, context: &mut Context) -> Result
                         records.windows.remove(&bot);
                     }
                 }
-                (next, outcome)
+                (next, outcome, now)
             })?;
     context.notes.extend(notes);
     Ok(report_claim(
