@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::sys::file::{self, Modes, Temp};
+use crate::text;
 
 /// What keeps everything in a directory, itself included, out of commits.
 const IGNORE_ALL: &[u8] = b"*\n";
@@ -18,6 +19,22 @@ pub fn prepare(directory: &Path, in_work_tree: bool, modes: Modes) -> Result<()>
         Temp::write(directory, IGNORE_ALL, modes, false)?.create(&ignore)?;
     }
     Ok(())
+}
+
+/// Refuses a `directory` that cannot be seen because a link on the way to it leads nowhere, to a
+/// volume that is not mounted for instance: what is missing there proves nothing.
+pub fn require_reachable(directory: &Path) -> Result<()> {
+    let there = directory
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
+    match there {
+        Some(link) if link.metadata().is_err() => Err(Error::new(
+            ErrorKind::Io,
+            format!("{} is a link that leads nowhere", text::path(link)),
+        )
+        .with_hint("bring back what it leads to, or remove the link")),
+        _ => Ok(()),
+    }
 }
 
 /// Whether `path` lies in a work tree: there, what we write must be ignored. The inside of a git

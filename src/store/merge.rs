@@ -24,7 +24,7 @@ use crate::store::commit::{Committing, Stop};
 use crate::store::document::{self, Document};
 use crate::store::guard::{Gate, Guard};
 use crate::store::witness::Stand;
-use crate::store::{ground, lock_file, records};
+use crate::store::{ground, lock_file, records, witness};
 use crate::sys::clock;
 use crate::sys::file::{self, Modes};
 use crate::text;
@@ -102,7 +102,10 @@ impl<'a> MergeStore<'a> {
         let mut tries = 0;
         loop {
             let before = lock_file::read(&self.lock_path)?;
-            let records = self.load_records(before.is_some())?;
+            if before.is_none() {
+                ground::require_reachable(self.base)?;
+            }
+            let records = self.load_records(before.as_ref())?;
             tries += 1;
             let settled = match &before {
                 Some(read) => lock_file::is_unchanged(&self.lock_path, read)?,
@@ -116,12 +119,13 @@ impl<'a> MergeStore<'a> {
 
     /// Reads the shared document without the guard.
     pub fn peek_document(&self) -> Result<Document> {
+        ground::require_reachable(self.base)?;
         Document::load(&self.queue_path)
     }
 
     /// Reads our records without the guard.
     pub fn peek_records(&self) -> Result<Records> {
-        Ok(self.load_records(true)?.records)
+        Ok(records::load(&self.records_path, true, clock::wall())?.records)
     }
 
     /// Runs one decision for `caller` to its commit. `decide` may run several times, each on a
@@ -189,7 +193,7 @@ impl<'a> MergeStore<'a> {
         loop {
             let guard = self.enter(Purpose::Ordinary, deadline)?;
             let before = Document::load(&self.queue_path)?;
-            let loaded = self.load_records(false)?;
+            let loaded = self.load_records(lock_file::read(&self.lock_path)?.as_ref())?;
             let (mut document, mut records) = (before.clone(), loaded.records.clone());
             let outcome = edit(&mut document, &mut records);
             let mut notes = Vec::new();
@@ -232,16 +236,28 @@ impl<'a> MergeStore<'a> {
         file::sweep(self.ours, now);
     }
 
-    fn load_records(&self, lock_there: bool) -> Result<records::Loaded> {
+    fn load_records(&self, lock: Option<&lock_file::Read>) -> Result<records::Loaded> {
         // Only worth a look when the records are missing.
-        let used_before = lock_there || file::instance(&self.queue_path)?.is_some();
-        records::load(&self.records_path, used_before, clock::wall())
+        let used_before = lock.is_some() || file::instance(&self.queue_path)?.is_some();
+        let now = clock::wall();
+        let mut loaded = records::load(&self.records_path, used_before, now)?;
+        if loaded.missing && lock.is_some_and(|read| self.is_witnessed(read)) {
+            // The holder was recorded once, and is no plan to be judged by.
+            loaded.records.lost_at = Some(now);
+        }
+        Ok(loaded)
+    }
+
+    /// Whether a witness of ours stands for whoever the lock file names.
+    fn is_witnessed(&self, read: &lock_file::Read) -> bool {
+        let id = read.lock.holder.id();
+        id.is_some_and(|id| witness::is_witness(&self.stand.plan(id)).unwrap_or(false))
     }
 
     fn snapshot(&self) -> Result<Snapshot> {
         let lock = self.settled_lock()?;
         let queue = Document::load(&self.queue_path)?;
-        let loaded = self.load_records(lock.is_some())?;
+        let loaded = self.load_records(lock.as_ref())?;
         let entries = queue.get("waiting").map(parse_queue).unwrap_or_default();
         Ok(Snapshot {
             state: self.assemble(lock.as_ref(), entries, loaded.records),

@@ -55,6 +55,8 @@ pub struct Loaded {
     pub records: Records,
     /// Whether what the file held could not be understood: it must be set aside.
     pub corrupt: bool,
+    /// Whether there was no file.
+    pub missing: bool,
 }
 
 /// Reads the records at `path`. `used_before` tells whether the lock shows signs of earlier use:
@@ -72,6 +74,7 @@ pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
         return Ok(Loaded {
             records,
             corrupt: false,
+            missing: true,
         });
     };
     let stored = serde_json::from_slice::<Stored>(&content.bytes).ok();
@@ -98,6 +101,7 @@ pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
         Some(records) => Ok(Loaded {
             records,
             corrupt: false,
+            missing: false,
         }),
         None => Ok(Loaded {
             records: Records {
@@ -106,6 +110,7 @@ pub fn load(path: &Path, used_before: bool, now: f64) -> Result<Loaded> {
                 ..Records::default()
             },
             corrupt: true,
+            missing: false,
         }),
     }
 }

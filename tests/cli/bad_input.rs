@@ -383,3 +383,13 @@ fn files_without_permission_are_named() {
     let run = fatal(call.run());
     assert!(run.stderr.contains("merge-queue.json"), "{run:#?}");
 }
+
+#[test]
+fn a_link_that_leads_nowhere_shows_no_free_lock() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    std::os::unix::fs::symlink("/nowhere/at/all", repo.join(".plan")).expect("a link");
+    for verb in ["check", "acquire", "rate-window check --bot-kind b"] {
+        env.merge(&repo, verb).exits(128).one_line_error();
+    }
+}

@@ -248,3 +248,76 @@ fn while_pid_of_a_zombie_is_an_error() {
     });
     child.wait().expect("an exit status");
 }
+
+/// Starts a call that waits for the guard, and returns it once it does.
+#[cfg(target_os = "linux")]
+fn waiting_at_the_guard(
+    env: &Env,
+    repo: &std::path::Path,
+    guard: &std::path::Path,
+    args: &str,
+) -> Child {
+    let call = env.call(repo).args(&format!("--format json merge {args}"));
+    let child = call.spawn();
+    let open_files = format!("/proc/{}/fd", child.id());
+    eventually(DEADLINE, || {
+        let open = std::fs::read_dir(&open_files).into_iter().flatten();
+        open.flatten()
+            .any(|fd| std::fs::read_link(fd.path()).is_ok_and(|file| file == guard))
+    });
+    child
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_lease_begins_inside_the_guard() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let guard = std::fs::canonicalize(repo.join(".git"))
+        .expect("a repository")
+        .join("git-locks/merge.guard");
+    for verb in [
+        "acquire --as a --ttl 5m",
+        "renew --as a",
+        "acquire --as a",
+        "rate-window claim --as a --bot-kind b --window-seconds 300",
+    ] {
+        env.merge(&repo, "check --as a").exits(0);
+        env.merge(&repo, "release --as b").exits(0);
+        let inside = std::fs::File::open(&guard).expect("the guard");
+        inside.lock().expect("the guard is free");
+        let waiting = waiting_at_the_guard(&env, &repo, &guard, verb);
+        let entered = now();
+        drop(inside);
+        let output = waiting.wait_with_output().expect("an answer");
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let ends = answer["expires_at"].as_f64().expect("an end");
+        assert!(ends >= entered + 300.0, "{verb}: {ends} after {entered}");
+    }
+}
+
+#[test]
+fn a_lease_whose_record_is_lost_is_unknown_where_plans_are_kept() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    keep_plans(&repo);
+    env.merge(&repo, "acquire --as a --ttl 1h").exits(0);
+    std::fs::remove_dir_all(repo.join(".git/git-locks")).expect("our records");
+    env.merge(&repo, "check --as b")
+        .says(&[("staleness", json!("unknown"))]);
+    // Whoever writes the records next must not forget that they were lost.
+    env.merge(&repo, "rate-window claim --bot-kind bot")
+        .exits(0);
+    env.merge(&repo, "acquire --as b --ttl 1h").exits(75);
+    env.merge(&repo, "release --as b --require-stale").exits(1);
+    env.merge(&repo, "acquire --as a --ttl 1h")
+        .says(&[("action", json!("already_held"))]);
+    env.merge(&repo, "check --as b")
+        .says(&[("staleness", json!("fresh"))]);
+    // A dead plan that another program let hold the lock stays a dead plan.
+    env.merge(&repo, "release --as a").exits(0);
+    std::fs::remove_dir_all(repo.join(".git/git-locks")).expect("our records");
+    crate::common::fixture::hold(&repo, "gone\n");
+    env.merge(&repo, "check --as b")
+        .says(&[("staleness", json!("stale"))]);
+}
