@@ -3,7 +3,8 @@
 //! `{"format": 1, "fence": N, "hosts": [host, …], "participants": {id: {"host": 0, …}}, …}`.
 //! A newer format than we know is refused. A file that cannot be read as this is set aside, and
 //! from then on a holder without a record is unknown until the default lease after its lock file's
-//! time has passed; the next fence starts at the Unix time, so that it never decreases.
+//! time has passed; the next fence starts at the Unix time in
+//! milliseconds, so that it never decreases.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -160,14 +161,16 @@ fn pack(records: &Records) -> Stored {
     }
 }
 
+/// The Unix time in milliseconds: no lock is granted as often as that, so that a fence that
+/// started so and is lost again does not fall.
 fn unix_time(now: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "saturates"
     )]
-    let seconds = now.max(0.0) as u64;
-    seconds
+    let milliseconds = (now.max(0.0) * 1000.0) as u64;
+    milliseconds
 }
 
 /// Writes the records; with `corrupt`, sets aside first what is there. Returns where, if it did.

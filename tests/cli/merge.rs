@@ -384,3 +384,19 @@ fn check_fence_is_zero_only_for_the_holder_of_that_grant() {
     env.merge(&repo, &format!("check --as a --fence {fence}"))
         .exits(1);
 }
+
+#[test]
+fn fences_grow_however_often_our_records_are_lost() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let mut last = 0.0;
+    for round in 0..3 {
+        for _ in 0..5 {
+            let fence = env.merge(&repo, "acquire --as a").exits(0).number("fence");
+            assert!(fence > last, "{fence} after {last} in round {round}");
+            last = fence;
+            env.merge(&repo, "release --as a").exits(0);
+        }
+        std::fs::remove_dir_all(repo.join(".git/git-locks")).expect("our records");
+    }
+}
