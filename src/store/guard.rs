@@ -76,13 +76,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Enters the guard.
+    /// Enters the guard. `prepare` makes what the guard file stands in, under the kernel lock:
+    /// nobody comes upon a directory that is not yet everybody's.
     ///
     /// # Errors
     /// `Timeout`, naming who is inside; or a system call failed.
-    pub fn enter(gate: &Gate<'_>) -> Result<Self> {
+    pub fn enter(gate: &Gate<'_>, prepare: impl FnOnce() -> Result<()>) -> Result<Self> {
         let kernel = lock_kernel(gate)?;
         let mut path = gate.state.as_os_str().to_owned();
+        prepare()?;
         path.push(".lock");
         let path = PathBuf::from(path);
         let entry = match create_file(gate, &path) {

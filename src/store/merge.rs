@@ -218,13 +218,17 @@ impl<'a> MergeStore<'a> {
 
     fn enter(&self, purpose: Purpose, deadline: Instant) -> Result<Guard> {
         file::make_dirs(self.ours, self.modes)?;
-        ground::prepare(self.base, ground::is_in_work_tree(self.base), self.modes)?;
-        Guard::enter(&Gate {
+        let gate = Gate {
             kernel: &self.guard_path,
             state: &self.queue_path,
             modes: self.modes,
             deadline,
             tolerate_full_disk: purpose == Purpose::Release,
+        };
+        Guard::enter(&gate, || {
+            // In the root of a checkout it would ignore all that is the user's.
+            let ignore = ground::is_in_work_tree(self.base) && !ground::is_checkout(self.base);
+            ground::prepare(self.base, ignore, self.modes)
         })
     }
 

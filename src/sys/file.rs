@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sys::user;
 use crate::text;
 
-use dirs::own;
+use dirs::{own, unmasked};
 
 pub use dirs::{is_local, make_dirs, set_dir_mode};
 pub use temp::{Temp, is_temp_name, sweep};
@@ -220,7 +220,7 @@ pub fn open_lock(path: &Path, modes: Modes) -> Result<File> {
             .open(path)
     };
     let opened = match open(true, false) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => match open(true, true) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => match unmasked(|| open(true, true)) {
             Ok(file) => {
                 own(&file, path, modes);
                 Ok(file)
@@ -279,13 +279,13 @@ pub fn remove(path: &Path) -> Result<()> {
 pub fn append(path: &Path, bytes: &[u8], modes: Modes) -> Result<()> {
     let fail = |e: &io::Error| Error::io("append to", path, e);
     let existed = std::fs::symlink_metadata(path).is_ok();
-    let mut file = OpenOptions::new()
+    let mut options = OpenOptions::new();
+    options
         .append(true)
         .create(true)
         .mode(modes.file)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(|e| cannot_open(path, &e))?;
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
+    let mut file = unmasked(|| options.open(path)).map_err(|e| cannot_open(path, &e))?;
     require_regular(&file, path)?;
     if !existed {
         own(&file, path, modes);

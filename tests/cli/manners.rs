@@ -384,3 +384,13 @@ fn the_timeline_tells_of_reclaims_and_windows() {
         "{text}"
     );
 }
+
+#[test]
+fn the_root_of_a_checkout_is_never_ignored() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let call = env.call(&repo).env("PLAN_BASE_DIR", &repo);
+    call.args("merge acquire --as a").run().exits(0);
+    assert!(repo.join("merge.lock").exists());
+    assert!(!repo.join(".gitignore").exists());
+}

@@ -4,13 +4,27 @@ use std::fs::{DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, fchown};
 
 use super::{Modes, aside_hint, denied};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sys::user;
 use crate::text;
+
+/// Runs `make` with no umask: what it makes has its mode from the start, so that whoever comes
+/// upon it at once can use it. The umask is the whole process's, hence the turn-taking.
+pub(super) fn unmasked<T>(make: impl FnOnce() -> T) -> T {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mask = umask(Mode::empty());
+    let made = make();
+    umask(mask);
+    drop(turn);
+    made
+}
 
 /// Gives a file that we made its mode, its group and, as root, the owner of its directory.
 /// A file that could not be given away still works for its maker, hence no error.
@@ -50,7 +64,7 @@ pub fn make_dirs(directory: &Path, modes: Modes) -> Result<Vec<PathBuf>> {
     missing.reverse();
     let mut made = Vec::new();
     for path in missing {
-        match DirBuilder::new().mode(modes.dir).create(&path) {
+        match unmasked(|| DirBuilder::new().mode(modes.dir).create(&path)) {
             Ok(()) => {
                 own_dir(&path, modes);
                 made.push(path);
