@@ -72,7 +72,8 @@ pub struct Guard {
     // Dropped last: the guard file goes before the kernel lock.
     path: PathBuf,
     entry: Entry,
-    _kernel: File,
+    kernel_path: PathBuf,
+    kernel: File,
 }
 
 impl Guard {
@@ -83,8 +84,8 @@ impl Guard {
     /// `Timeout`, naming who is inside; or a system call failed.
     pub fn enter(gate: &Gate<'_>, prepare: impl FnOnce() -> Result<()>) -> Result<Self> {
         let kernel = lock_kernel(gate)?;
-        let mut path = gate.state.as_os_str().to_owned();
         prepare()?;
+        let mut path = gate.state.as_os_str().to_owned();
         path.push(".lock");
         let path = PathBuf::from(path);
         let entry = match create_file(gate, &path) {
@@ -95,12 +96,17 @@ impl Guard {
         Ok(Self {
             path,
             entry,
-            _kernel: kernel,
+            kernel_path: gate.kernel.to_owned(),
+            kernel,
         })
     }
 
-    /// Whether the guard file is still the one that we made.
+    /// Whether we are still alone inside: the guard file is the one that we made, and the kernel
+    /// lock's file the one that others would lock.
     pub fn is_intact(&self) -> Result<bool> {
+        if !file::is_at(&self.kernel, &self.kernel_path)? {
+            return Ok(false);
+        }
         let Entry::WithFile(made) = &self.entry else {
             return Ok(true);
         };
