@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Gid, Uid, fchown};
 
-use super::{Modes, aside_hint, denied};
+use super::{Modes, denied};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sys::user;
 use crate::text;
@@ -72,7 +72,9 @@ pub fn make_dirs(directory: &Path, modes: Modes) -> Result<Vec<PathBuf>> {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 if !path.is_dir() {
                     let message = format!("{} is in the way of a directory", text::path(&path));
-                    return Err(Error::new(ErrorKind::Io, message).with_hint(aside_hint(&path)));
+                    // No command to type: it may be anything that a setting names.
+                    let hint = "look at it, then move it away, or name another place";
+                    return Err(Error::new(ErrorKind::Io, message).with_hint(hint));
                 }
             }
             Err(e) => return Err(denied(Error::io("create directory", &path, &e), &path, &e)),
