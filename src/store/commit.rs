@@ -32,7 +32,7 @@ use crate::participant::Kind;
 use crate::report::Note;
 use crate::store::guard::Guard;
 use crate::store::merge::{MergeStore, Purpose, Snapshot, set_aside_note, write_queue};
-use crate::store::{lock_file, records, witness};
+use crate::store::{document, lock_file, records, witness};
 use crate::sys::file::{self, Temp};
 
 /// Why a commit did not go through.
@@ -154,13 +154,15 @@ impl<'c> Committing<'c> {
     }
 
     /// Lets a release go on where a full disk keeps something from being written.
-    fn tolerate(&mut self, error: Error, what: &str, notes: &mut Vec<Note>) -> Step {
-        if self.purpose != Purpose::Release || !error.is_out_of_space() {
-            return Err(Stop::Failed(error));
+    fn tolerate(&mut self, stop: Stop, what: &str, notes: &mut Vec<Note>) -> Step {
+        match stop {
+            Stop::Failed(error) if self.purpose == Purpose::Release && error.is_out_of_space() => {
+                self.complete = false;
+                notes.push(Note::Warning(format!("{what}: {error}")));
+                Ok(())
+            }
+            stop => Err(stop),
         }
-        self.complete = false;
-        notes.push(Note::Warning(format!("{what}: {error}")));
-        Ok(())
     }
 
     /// Writes the lock file under a temporary name and records which file it will be.
@@ -189,39 +191,48 @@ impl<'c> Committing<'c> {
             return Ok(());
         }
         self.retire(records);
-        self.require_guard()?;
         let path = &self.store.records_path;
-        match records::save(records, path, self.old.records_corrupt, self.store.modes) {
+        match self.replace_records(records, self.old.records_corrupt) {
             Ok(aside) => notes.extend(aside.map(|aside| set_aside_note(path, &aside))),
-            Err(error) => self.tolerate(error, "the release could not be recorded", notes)?,
+            Err(stop) => self.tolerate(stop, "the release could not be recorded", notes)?,
         }
         Ok(())
+    }
+
+    /// Puts the records in their place, unless the guard was lost while the disk was waited for.
+    fn replace_records(&self, records: &Records, corrupt: bool) -> Step<Option<PathBuf>> {
+        let path = &self.store.records_path;
+        let staged = records::stage(records, path, self.store.modes)?;
+        self.require_guard()?;
+        Ok(document::put(staged, path, corrupt)?)
     }
 
     fn write_queue(&mut self, next: &MergeState, notes: &mut Vec<Note>) -> Step {
         if next.queue == self.old.state.queue && !self.old.queue.corrupt {
             return Ok(());
         }
-        self.require_guard()?;
         match self.save_queue(next) {
             Ok(aside) => {
                 notes.extend(aside.map(|aside| set_aside_note(&self.store.queue_path, &aside)));
             }
-            Err(error) => {
+            Err(stop) => {
                 let what = "the queue could not be written, and the entry stays in it for now";
-                self.tolerate(error, what, notes)?;
+                self.tolerate(stop, what, notes)?;
             }
         }
         Ok(())
     }
 
-    fn save_queue(&self, next: &MergeState) -> Result<Option<PathBuf>> {
+    fn save_queue(&self, next: &MergeState) -> Step<Option<PathBuf>> {
+        let path = &self.store.queue_path;
         if !self.guard.may_write_state() {
-            return Err(file::out_of_space(&self.store.queue_path));
+            return Err(file::out_of_space(path).into());
         }
         let mut document = self.old.queue.clone();
         document.set("waiting", write_queue(&next.queue));
-        document.replace(&self.store.queue_path, self.store.modes)
+        let staged = document.stage(path, self.store.modes)?;
+        self.require_guard()?;
+        Ok(document::put(staged, path, document.corrupt)?)
     }
 
     /// Removes the old lock file when it is still what was read and `may_go` says so.
@@ -243,18 +254,16 @@ impl<'c> Committing<'c> {
     ) -> Step {
         next.records.ending = None;
         next.records = settle(next, &Verdicts::default()).records;
-        if !self.complete || next.records == *written || !self.guard.is_intact()? {
+        if !self.complete || next.records == *written {
             return Ok(());
         }
-        let path = &self.store.records_path;
-        if let Err(error) = records::save(&next.records, path, false, self.store.modes) {
-            self.tolerate(
-                error,
-                "the release could not be recorded as complete",
-                notes,
-            )?;
+        match self.replace_records(&next.records, false) {
+            // The lock is gone: whoever comes next finishes what is left.
+            Ok(_) | Err(Stop::StartOver) => Ok(()),
+            Err(stop) => {
+                self.tolerate(stop, "the release could not be recorded as complete", notes)
+            }
         }
-        Ok(())
     }
 
     /// Removes the witnesses of those whose records are about to be dropped: a witness never

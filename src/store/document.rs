@@ -105,26 +105,43 @@ impl Document {
         fields.join(between)
     }
 
-    /// Puts the object in the place of the file at `path`; what cannot be read as an object
-    /// there is set aside first. Returns where, if it was.
+    /// Writes the object under a temporary name beside `path`, for [`put`].
     ///
     /// # Errors
-    /// The object has grown too large, or a system call failed; the file is unchanged then.
-    pub fn replace(&self, path: &Path, modes: Modes) -> Result<Option<PathBuf>> {
+    /// The object has grown too large, or a system call failed.
+    pub fn stage(&self, path: &Path, modes: Modes) -> Result<Temp> {
         let text = self.to_text();
         if grows_too_large(text.len(), path)? {
             return Err(too_large(path));
         }
         let directory = path.parent().unwrap_or(Path::new("."));
-        let temp = Temp::write(directory, text.as_bytes(), modes, true)?;
-        let aside = if self.corrupt {
-            Some(set_aside(path)?)
-        } else {
-            None
-        };
-        temp.replace(path)?;
-        Ok(aside)
+        Temp::write(directory, text.as_bytes(), modes, true)
     }
+
+    /// Puts the object in the place of the file at `path`, outside any guard; what cannot be
+    /// read as an object there is set aside first. Returns where, if it was.
+    ///
+    /// # Errors
+    /// As for [`Self::stage`] and [`put`].
+    pub fn replace(&self, path: &Path, modes: Modes) -> Result<Option<PathBuf>> {
+        put(self.stage(path, modes)?, path, self.corrupt)
+    }
+}
+
+/// Puts a staged file in the place of the one at `path`; with `corrupt`, sets aside first what is
+/// there. Returns where, if it did. Apart from the staging, which waits for the disk: what
+/// must hold at the renaming is looked at in between.
+///
+/// # Errors
+/// A system call failed; the file is unchanged then.
+pub fn put(staged: Temp, path: &Path, corrupt: bool) -> Result<Option<PathBuf>> {
+    let aside = if corrupt {
+        Some(set_aside(path)?)
+    } else {
+        None
+    };
+    staged.replace(path)?;
+    Ok(aside)
 }
 
 /// Whether a file would grow past the limit. One that is past it already may still shrink.

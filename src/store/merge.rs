@@ -198,18 +198,19 @@ impl<'a> MergeStore<'a> {
             let outcome = edit(&mut document, &mut records);
             let mut notes = Vec::new();
             if records != loaded.records {
+                let staged = records::stage(&records, &self.records_path, self.modes)?;
                 if !guard.is_intact()? {
                     continue;
                 }
-                let aside =
-                    records::save(&records, &self.records_path, loaded.corrupt, self.modes)?;
+                let aside = document::put(staged, &self.records_path, loaded.corrupt)?;
                 notes.extend(aside.map(|aside| set_aside_note(&self.records_path, &aside)));
             }
             if document != before {
+                let staged = document.stage(&self.queue_path, self.modes)?;
                 if !guard.is_intact()? {
                     continue;
                 }
-                let aside = document.replace(&self.queue_path, self.modes)?;
+                let aside = document::put(staged, &self.queue_path, document.corrupt)?;
                 notes.extend(aside.map(|aside| set_aside_note(&self.queue_path, &aside)));
             }
             return Ok((outcome, notes));

@@ -7,7 +7,7 @@
 //! milliseconds, so that it never decreases.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::locks::merge::{Ending, Idle, Records};
 use crate::participant::Participant;
 use crate::store::STATE_LIMIT;
-use crate::store::document::{grows_too_large, set_aside};
+use crate::store::document::grows_too_large;
 use crate::sys::file::{self, Modes, Temp};
 use crate::sys::host::Host;
 use crate::text;
@@ -173,13 +173,8 @@ fn unix_time(now: f64) -> u64 {
     milliseconds
 }
 
-/// Writes the records; with `corrupt`, sets aside first what is there. Returns where, if it did.
-pub fn save(
-    records: &Records,
-    path: &Path,
-    corrupt: bool,
-    modes: Modes,
-) -> Result<Option<PathBuf>> {
+/// Writes the records under a temporary name beside `path`, for [`super::document::put`].
+pub fn stage(records: &Records, path: &Path, modes: Modes) -> Result<Temp> {
     let stored = pack(records);
     let mut text = serde_json::to_vec(&stored).map_err(|e| {
         Error::new(
@@ -195,12 +190,5 @@ pub fn save(
         );
     }
     let directory = path.parent().unwrap_or(Path::new("."));
-    let temp = Temp::write(directory, &text, modes, true)?;
-    let aside = if corrupt {
-        Some(set_aside(path)?)
-    } else {
-        None
-    };
-    temp.replace(path)?;
-    Ok(aside)
+    Temp::write(directory, &text, modes, true)
 }
