@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
 use crate::liveness::{Evidence, Role, Subject, Terms, World, judge};
 use crate::locks::merge::{
-    self, Admission, Bid, Eviction, Granted, MergeState, Release, Renewal, Verdicts, Waiting,
+    self, Admission, Bid, Eviction, Granted, MergeState, Poll, Release, Renewal, Verdicts, Waiting,
 };
 use crate::participant::Kind;
 use crate::report::{
@@ -250,7 +250,7 @@ fn blocked(
         position,
         mid_recovery,
         not_local,
-        joined,
+        poll,
     } = *waiting;
     let id = identity.id.as_str().to_owned();
     let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
@@ -263,25 +263,22 @@ fn blocked(
         ));
     }
     let about = about_holder(state, context);
-    context.log(&Event {
-        name: "merge:blocked",
-        id: id.clone(),
-        fields: vec![
-            ("lock_file", shown(lock_path)),
-            ("holder", holder.clone().unwrap_or_default()),
-            ("waiter", id.clone()),
-            ("waiting_count", state.queue.len().to_string()),
-            (
-                "stale_holder_live_worktree",
-                if mid_recovery {
-                    "true".to_owned()
-                } else {
-                    String::new()
-                },
-            ),
-        ],
-    });
-    if joined {
+    let recovering = if mid_recovery { "true" } else { "" };
+    // A busy poller must not fill the disk with what was said before.
+    if poll != Poll::Repeated {
+        context.log(&Event {
+            name: "merge:blocked",
+            id: id.clone(),
+            fields: vec![
+                ("lock_file", shown(lock_path)),
+                ("holder", holder.clone().unwrap_or_default()),
+                ("waiter", id.clone()),
+                ("waiting_count", state.queue.len().to_string()),
+                ("stale_holder_live_worktree", recovering.to_owned()),
+            ],
+        });
+    }
+    if poll == Poll::Joined {
         set_title(
             context,
             &identity.id,
@@ -649,7 +646,7 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Re
         .surroundings(&crate::sys::host::Host::default())
         .keeps_plans();
     let bid = Bid {
-        kind: if identity.explicit && keeps_plans != Evidence::Absent {
+        kind: if ttl.is_none() && identity.explicit && keeps_plans != Evidence::Absent {
             Kind::Plan
         } else {
             Kind::Leased

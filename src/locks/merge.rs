@@ -110,6 +110,17 @@ pub struct Granted {
     pub since: Option<f64>,
 }
 
+/// A call of one that waits, as a sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// The caller is new in the queue.
+    Joined,
+    /// The call was recorded.
+    Noted,
+    /// The one before was so recently recorded that this one was not.
+    Repeated,
+}
+
 /// The caller's place among those who wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
@@ -119,8 +130,8 @@ pub struct Waiting {
     pub mid_recovery: bool,
     /// The holder is stale, but may not be reclaimed here.
     pub not_local: bool,
-    /// Whether the caller is new in the queue.
-    pub joined: bool,
+    /// What became of this call as a sign of life.
+    pub poll: Poll,
 }
 
 /// What became of a release.

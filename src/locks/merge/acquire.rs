@@ -10,7 +10,7 @@ use crate::report::Action;
 
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, Idle, LockFile, MergeState, Verdicts};
-use super::{Admission, Bid, Caller, Granted, Rules, Waiting, is_holder, prune};
+use super::{Admission, Bid, Caller, Granted, Poll, Rules, Waiting, is_holder, prune};
 
 /// Decides a request for the lock.
 pub fn acquire(
@@ -38,7 +38,7 @@ pub fn acquire(
         return (next, admission);
     }
     let bid = &as_before(bid, &next, caller);
-    let joined = join(&mut next, caller, bid, rules);
+    let poll = join(&mut next, caller, bid, rules);
     let ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
     let position = ahead.len() + 1;
     let idle = next.lock.is_none() || stale;
@@ -56,7 +56,7 @@ pub fn acquire(
         position: Some(position),
         mid_recovery: met.is_some_and(|verdict| verdict.mid_recovery),
         not_local: met.is_some_and(Verdict::is_stale) && !rules.may_reclaim,
-        joined,
+        poll,
     };
     (next, Admission::Blocked(waiting))
 }
@@ -89,7 +89,7 @@ fn behind_namesake(
         position: None,
         mid_recovery: may_try && verdict.is_some_and(|verdict| verdict.mid_recovery),
         not_local: may_try && stale,
-        joined: false,
+        poll: Poll::Repeated,
     })
 }
 
@@ -214,8 +214,8 @@ fn as_before(bid: &Bid, state: &MergeState, caller: &Caller) -> Bid {
     }
 }
 
-/// Appends the caller unless it is queued, and records its poll. Returns whether it is new.
-fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> bool {
+/// Appends the caller unless it is queued, and records its poll.
+fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> Poll {
     let id = caller.id.as_str();
     let place = next.queue.iter().find(|entry| entry.plan_id == id);
     let joined = place.is_none();
@@ -223,7 +223,7 @@ fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> boo
     if joined {
         next.queue.push(Entry::new(&caller.id, ts));
     }
-    let fresh = participant(caller, bid, ts, rules);
+    let mut fresh = participant(caller, bid, ts, rules);
     match next.records.participant_mut(id) {
         Some(record) if !joined => {
             let recent = record
@@ -237,16 +237,19 @@ fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> boo
                 ..fresh.clone()
             } == *record;
             if !(recent && same && (bid.reason.is_none() || bid.reason == record.reason)) {
+                fresh.reason = fresh.reason.or_else(|| record.reason.take());
                 *record = fresh;
+                return Poll::Noted;
             }
+            Poll::Repeated
         }
         _ => {
             next.records
                 .participants
                 .insert(id.to_owned(), Arc::new(fresh));
+            if joined { Poll::Joined } else { Poll::Noted }
         }
     }
-    joined
 }
 
 /// Whether the lock has stood idle, and everyone ahead been quiet, for long enough.

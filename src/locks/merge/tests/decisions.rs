@@ -53,11 +53,11 @@ fn a_waiter_joins_at_the_end_and_asking_again_keeps_its_place() {
     let alive = verdicts(Some(Verdict::FRESH), &[("a", Verdict::FRESH)]);
     let (next, admission) = ask(&state, "b", &alive, 0.0);
     let first = waiting(admission);
-    assert_eq!((first.position, first.joined), (Some(2), true));
+    assert_eq!((first.position, first.poll), (Some(2), Poll::Joined));
     assert_eq!(names(&next), ["h", "a", "b"]);
     let (after, admission) = ask(&next, "b", &alive, 1.0);
     let second = waiting(admission);
-    assert_eq!((second.position, second.joined), (Some(2), false));
+    assert_eq!((second.position, second.poll), (Some(2), Poll::Repeated));
     assert_eq!(after, next, "a poll within the grain writes nothing");
     let (after, _) = ask(&next, "b", &alive, 10.0);
     assert_eq!(after.queue, next.queue, "a poll never rewrites the queue");

@@ -58,7 +58,7 @@ fn a_namesake_of_a_living_holder_waits_without_a_place_and_changes_nothing() {
     for verdict in [Verdict::FRESH, Verdict::UNKNOWN] {
         let (next, admission) = ask(&state, &inferred("h", 2, "x"), verdict);
         let waiting = waiting(admission);
-        assert_eq!((waiting.position, waiting.joined), (None, false));
+        assert_eq!((waiting.position, waiting.poll), (None, Poll::Repeated));
         assert_eq!(next, state);
     }
     let (next, outcome) = release(
