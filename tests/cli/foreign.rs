@@ -351,3 +351,48 @@ fn a_lock_file_made_anew_for_the_same_plan_is_not_our_lease() {
         .says(&[("staleness", json!("fresh"))]);
     env.merge(&repo, "acquire --as b").exits(75);
 }
+
+/// The worktree of plan `p`, which another program recorded as the holder.
+fn holding_plan(env: &Env, repo: &Path) -> std::path::PathBuf {
+    env.git(repo, "worktree add -q --detach .plan/local/worktrees/p");
+    let tree = plan_worktree(repo, "p");
+    moved_plan(repo, "p");
+    hold(repo, "p\n");
+    queue_of(repo, &["p"]);
+    tree
+}
+
+#[test]
+fn a_foreign_plan_that_asks_again_without_its_name_is_still_judged_as_a_plan() {
+    for (verb, action) in [("acquire", "already_held"), ("renew", "noop")] {
+        let env = Env::new();
+        let repo = env.init("repo");
+        let tree = holding_plan(&env, &repo);
+        let call = env.call(&tree).env("GIT_LOCKS_TTL", "1s");
+        let run = call.args("--format json merge").args(verb).run().exits(0);
+        run.says(&[("action", json!(action)), ("plan_id", json!("p"))]);
+        let start = now();
+        eventually(DEADLINE, || {
+            let run = env
+                .call(&repo)
+                .env("GIT_LOCKS_TTL", "1s")
+                .args("--format json merge check")
+                .run();
+            run.exits(0).says(&[
+                ("holder_plan_id", json!("p")),
+                ("staleness", json!("fresh")),
+            ]);
+            now() > start + 1.5
+        });
+        plan(&repo, "other");
+        env.merge(&repo, "acquire --as other")
+            .exits(75)
+            .says(&[("blocking_plan_id", json!("p"))]);
+        // And it is gone when the plan is gone.
+        std::fs::remove_dir_all(&tree).expect("its worktree");
+        env.git(&repo, "worktree prune");
+        env.merge(&repo, "acquire --as other")
+            .exits(0)
+            .says(&[("reclaimed_from", json!("p"))]);
+    }
+}

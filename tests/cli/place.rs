@@ -359,3 +359,34 @@ fn the_state_directory_is_no_matter_of_the_user_or_the_worktree() {
     env.git(&linked, "config --worktree locks.stateDir common");
     agree(&env, &lock_file(&repo), &[&linked, &repo]);
 }
+
+#[test]
+fn no_ignore_file_is_written_inside_a_git_directory() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let linked = worktree(&env, &repo, "linked");
+    let bare = env.path("bare.git");
+    env.git(&repo, "clone -q --bare . ../bare.git");
+    env.git(&repo, "config locks.stateDir common");
+    for (dir, ours) in [
+        (&repo, repo.join(".git/git-locks")),
+        (&linked, repo.join(".git/git-locks")),
+        (&bare, bare.join("git-locks")),
+    ] {
+        env.merge(dir, "acquire --as a").exits(0);
+        env.merge(dir, "acquire --as b").exits(75);
+        env.merge(dir, "release --as b").exits(0);
+        env.merge(dir, "release --as a").exits(0);
+        env.merge(dir, "rate-window claim --bot-kind robot --as a")
+            .exits(0);
+        assert!(ours.join("logs").is_dir(), "{}", dir.display());
+        let there = crate::common::fixture::tree(&ours);
+        let ignoring = there
+            .iter()
+            .filter(|(path, _)| path.ends_with(".gitignore"))
+            .map(|(path, _)| path)
+            .collect::<Vec<_>>();
+        assert!(ignoring.is_empty(), "{ignoring:?}");
+    }
+    assert_eq!(env.git(&repo, "status --porcelain --ignored"), "");
+}

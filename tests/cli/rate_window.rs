@@ -353,3 +353,29 @@ fn an_inferred_identity_can_claim_too() {
         .exits(0)
         .says(&[("holder", json!("main-checkout"))]);
 }
+
+#[test]
+fn whole_numbers_count_however_they_are_written() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let ends = now() + 900.0;
+    let text = format!(
+        r#"{{"waiting": [], "rate_windows": {{"robot":
+            {{"holder": "a", "pr_number": 7.0, "expires_at": {ends}, "attempts": 1.0}}}}}}"#
+    );
+    std::fs::create_dir_all(queue_file(&repo).parent().expect("a directory")).expect("the base");
+    std::fs::write(queue_file(&repo), text).expect("a queue");
+    window(&env, &repo, "check --as a").exits(0).says(&[
+        ("status", json!("held")),
+        ("pr_number", json!(7)),
+        ("attempts", json!(1)),
+        ("attempts_remaining", json!(1)),
+    ]);
+    window(&env, &repo, "claim --as b --pr-number 7")
+        .exits(75)
+        .says(&[("pr_number", json!(7)), ("attempts", json!(1))]);
+    window(&env, &repo, "claim --as a --pr-number 7")
+        .exits(0)
+        .says(&[("action", json!("renewed")), ("attempts", json!(2))]);
+    window(&env, &repo, "claim --as a --pr-number 7").exits(1);
+}

@@ -18,6 +18,7 @@ mod aftermath;
 mod changes;
 mod failures;
 mod guard;
+mod guard_taken;
 mod kills;
 mod odd_files;
 mod scene;
