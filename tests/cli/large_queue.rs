@@ -75,3 +75,17 @@ fn a_crowded_queue_lets_everybody_leave_and_nobody_in() {
         .says(&[("action", json!("released"))]);
     nothing_is_lost(&repo, &[]);
 }
+
+#[test]
+fn a_crowded_queue_that_another_program_formats_its_own_way() {
+    let env = Env::new();
+    let repo = crowded(&env, false);
+    refused(env.merge(&repo, "acquire --as newcomer"));
+    env.merge(&repo, "release --as c").exits(0);
+    env.merge(&repo, "release --as a")
+        .exits(0)
+        .says(&[("action", json!("released"))]);
+    assert_eq!(holder(&repo), None);
+    nothing_is_lost(&repo, &["b"]);
+    assert_eq!(read_queue(&repo)["key-99"], json!(99));
+}

@@ -124,6 +124,18 @@ fn a_reclaim_waits_for_the_other_and_starts_over() {
 }
 
 #[test]
+fn a_queue_that_is_written_already_is_not_put_in_place() {
+    if !strace::possible("guard_taken::a_queue_that_is_written_already_is_not_put_in_place") {
+        return;
+    }
+    // The second sync is the queue's: only its renaming is left to do.
+    let stage = Stage::new(&scene::ACQUIRE);
+    another_works(&stage, "acquire --as me", 2, with_the_same_inode).exits(0);
+    stage.held_by("me");
+    assert_eq!(waiting(&stage.repo), ["me"]);
+}
+
+#[test]
 fn a_window_waits_for_the_other_and_starts_over() {
     if !strace::possible("guard_taken::a_window_waits_for_the_other_and_starts_over") {
         return;
@@ -172,4 +184,14 @@ fn a_lease_begins_when_it_is_granted() {
         let ends = run.number("expires_at");
         assert!(ends >= gone + 2.9, "{verb}: {ends} after {gone}: {run:#?}");
     }
+}
+
+#[test]
+fn a_window_begins_when_it_is_granted() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let args = "rate-window claim --bot-kind robot --as me --window-seconds 3";
+    let (run, gone) = after_waiting(&env, &repo, args, Duration::from_millis(1500));
+    let ends = run.exits(0).number("expires_at");
+    assert!(ends >= gone + 2.9, "{ends} after {gone}");
 }
