@@ -79,21 +79,24 @@ fn a_grant_waits_for_the_other_and_starts_over() {
     if !strace::possible("guard_taken::a_grant_waits_for_the_other_and_starts_over") {
         return;
     }
-    let stage = Stage::new(&scene::ACQUIRE);
-    another_works(&stage, "acquire --as me", 1, with_the_same_inode)
-        .exits(0)
-        .says(&[
-            ("action", json!("acquired")),
-            ("reclaimed_from", Value::Null),
-            ("waiting_count", json!(1)),
-        ]);
-    stage.held_by("me");
-    assert_eq!(waiting(&stage.repo), ["me"]);
-    stage.quick("release --as me").exits(0);
-    assert_eq!(
-        (holder(&stage.repo), waiting(&stage.repo)),
-        (None, Vec::new())
-    );
+    for takes in [removed_and_made as fn(&Path), with_the_same_inode] {
+        let stage = Stage::new(&scene::ACQUIRE);
+        another_works(&stage, "acquire --as me", 1, takes)
+            .exits(0)
+            .says(&[
+                ("action", json!("acquired")),
+                ("reclaimed_from", Value::Null),
+                ("waiting_count", json!(1)),
+            ]);
+        stage.keeps_others_keys();
+        stage.held_by("me");
+        assert_eq!(waiting(&stage.repo), ["me"]);
+        stage.quick("release --as me").exits(0);
+        assert_eq!(
+            (holder(&stage.repo), waiting(&stage.repo)),
+            (None, Vec::new())
+        );
+    }
 }
 
 #[test]
