@@ -1,0 +1,440 @@
+//! What a call costs as a whole process, beside named peers: see `doc/benchmarks.md`.
+//!
+//! Contenders of a group take turns (A B A B …), so that whatever slows the machine down slows
+//! all of them. Slowness never fails; an exit code that is not the expected one does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark talks, and fails by panicking"
+)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use common::fixture::{self, keep_plans, plan};
+use common::{BIN, Env};
+
+/// How many waiters a long queue has.
+const WAITERS: usize = 10_000;
+
+/// No group takes longer than this, by much: there are seven.
+const BUDGET: Duration = Duration::from_secs(10);
+
+const GIT: &str = "git rev-parse --git-common-dir";
+const FLOCK: &str = "flock FILE true";
+
+fn main() {
+    // `cargo test --benches` and `--all-targets` run this too, without the word: not asked for.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let started = Instant::now();
+    let programs = Programs::find();
+    if programs.flock.is_none() {
+        eprintln!("flock (util-linux) is not installed: left out");
+    }
+    let groups = [
+        check_free(&programs),
+        check_held(&programs),
+        pair(&programs),
+        long_queue(&programs, Queue::Ours),
+        long_queue(&programs, Queue::Foreign),
+        long_queue(&programs, Queue::ForeignPlans),
+        hand_off(&programs),
+    ];
+    print_table(&groups);
+    println!("\n{:.0} s in all", started.elapsed().as_secs_f64());
+}
+
+/// Programs by their full paths: a search of `PATH` would count.
+struct Programs {
+    git: PathBuf,
+    flock: Option<PathBuf>,
+}
+
+impl Programs {
+    fn find() -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let find = |name: &str| {
+            std::env::split_paths(&path)
+                .map(|dir| dir.join(name))
+                .find(|file| file.is_file())
+        };
+        Self {
+            git: find("git").expect("git is installed"),
+            flock: find("flock"),
+        }
+    }
+}
+
+/// One way of doing something.
+struct Contender<'a> {
+    name: &'a str,
+    /// What is timed: these calls, one after another, with their exit codes.
+    calls: Vec<(Command, i32)>,
+    /// What is done after each round, untimed.
+    undo: Option<(Command, i32)>,
+    aim: Option<Aim>,
+}
+
+impl<'a> Contender<'a> {
+    fn new(name: &'a str, calls: Vec<(Command, i32)>) -> Self {
+        Self {
+            name,
+            calls,
+            undo: None,
+            aim: None,
+        }
+    }
+
+    fn undo(mut self, command: Command, code: i32) -> Self {
+        self.undo = Some((command, code));
+        self
+    }
+
+    fn aim(mut self, aim: Aim) -> Self {
+        self.aim = Some(aim);
+        self
+    }
+
+    fn round(&mut self) -> Duration {
+        let started = Instant::now();
+        for (command, code) in &mut self.calls {
+            expect(command, *code);
+        }
+        let took = started.elapsed();
+        if let Some((command, code)) = &mut self.undo {
+            expect(command, *code);
+        }
+        took
+    }
+}
+
+/// What we want to see. Nothing fails when we do not.
+#[derive(Clone, Copy)]
+enum Aim {
+    /// At most so many times the peer's median.
+    Ratio(f64, &'static str),
+    /// A median below so many milliseconds.
+    Millis(f64),
+}
+
+/// Runs `command`; its exit code must be `code`.
+fn expect(command: &mut Command, code: i32) {
+    let status = command.status().expect("the command starts");
+    assert!(
+        status.code() == Some(code),
+        "{command:?} ended with {status}, not with {code}"
+    );
+}
+
+/// What came out for one contender.
+struct Row {
+    name: String,
+    /// Sorted, in milliseconds.
+    samples: Vec<f64>,
+    aim: Option<Aim>,
+}
+
+impl Row {
+    fn new(name: &str, samples: &[Duration], aim: Option<Aim>) -> Self {
+        let mut samples: Vec<f64> = samples.iter().map(|d| d.as_secs_f64() * 1e3).collect();
+        samples.sort_by(f64::total_cmp);
+        Self {
+            name: name.to_owned(),
+            samples,
+            aim,
+        }
+    }
+
+    /// The smallest sample that `percent` of all do not exceed.
+    fn percentile(&self, percent: usize) -> f64 {
+        let rank = (self.samples.len() * percent).div_ceil(100).max(1);
+        self.samples[rank - 1]
+    }
+
+    fn median(&self) -> f64 {
+        self.percentile(50)
+    }
+}
+
+struct Group {
+    title: &'static str,
+    rows: Vec<Row>,
+}
+
+/// Lets the contenders take turns, for `rounds` or until the time is up.
+fn compete(title: &'static str, rounds: usize, mut contenders: Vec<Contender<'_>>) -> Group {
+    eprintln!("measuring: {title}");
+    for contender in &mut contenders {
+        contender.round();
+    }
+    let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
+    let started = Instant::now();
+    for _ in 0..rounds {
+        for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
+            samples.push(contender.round());
+        }
+        if started.elapsed() > BUDGET {
+            break;
+        }
+    }
+    let rows = contenders
+        .iter()
+        .zip(&samples)
+        .map(|(contender, samples)| Row::new(contender.name, samples, contender.aim))
+        .collect();
+    Group { title, rows }
+}
+
+/// A hermetic repository, and the commands that run in it.
+struct Scene<'a> {
+    env: Env,
+    repo: PathBuf,
+    programs: &'a Programs,
+}
+
+impl<'a> Scene<'a> {
+    fn new(programs: &'a Programs) -> Self {
+        let env = Env::new();
+        let repo = env.init("repo");
+        Self {
+            env,
+            repo,
+            programs,
+        }
+    }
+
+    fn command(&self, program: &Path, args: &str) -> Command {
+        let mut command = self.env.command(program);
+        command
+            .args(args.split_whitespace())
+            .current_dir(&self.repo)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    fn locks(&self, args: &str) -> Command {
+        self.command(Path::new(BIN), &format!("merge {args}"))
+    }
+
+    fn run(&self, args: &str, code: i32) {
+        expect(&mut self.locks(args), code);
+    }
+
+    fn git<'n>(&self) -> Contender<'n> {
+        let command = self.command(&self.programs.git, "rev-parse --git-common-dir");
+        Contender::new(GIT, vec![(command, 0)])
+    }
+
+    fn flock<'n>(&self) -> Option<Contender<'n>> {
+        let program = self.programs.flock.as_ref()?;
+        let mut command = self.command(program, "");
+        command.arg(self.env.path("flock")).arg("true");
+        Some(Contender::new(FLOCK, vec![(command, 0)]))
+    }
+}
+
+fn check_free(programs: &Programs) -> Group {
+    let scene = Scene::new(programs);
+    let check = Contender::new("check", vec![(scene.locks("check"), 0)]);
+    let contenders = vec![check.aim(Aim::Ratio(1.1, GIT)), scene.git()];
+    compete("check, the lock is free", 1000, contenders)
+}
+
+fn check_held(programs: &Programs) -> Group {
+    let scene = Scene::new(programs);
+    scene.run("acquire --as holder --reason benchmark", 0);
+    let check = Contender::new("check", vec![(scene.locks("check"), 0)]);
+    let contenders = vec![check.aim(Aim::Ratio(1.1, GIT)), scene.git()];
+    compete("check, the lock is held", 1000, contenders)
+}
+
+fn pair(programs: &Programs) -> Group {
+    let scene = Scene::new(programs);
+    let calls = vec![(scene.locks("acquire"), 0), (scene.locks("release"), 0)];
+    let pair = Contender::new("acquire + release", calls).aim(Aim::Ratio(2.0, FLOCK));
+    let mut contenders = vec![pair];
+    contenders.extend(scene.flock());
+    contenders.push(scene.git());
+    compete("taking the lock and letting go", 400, contenders)
+}
+
+/// Whose entries a long queue holds.
+#[derive(Clone, Copy)]
+enum Queue {
+    /// Ours: each has a record.
+    Ours,
+    /// Another program's, in a repository that keeps no plans.
+    Foreign,
+    /// Another program's, each with its plan.
+    ForeignPlans,
+}
+
+fn long_queue(programs: &Programs, queue: Queue) -> Group {
+    let scene = Scene::new(programs);
+    if matches!(queue, Queue::ForeignPlans) {
+        keep_plans(&scene.repo);
+    }
+    scene.run("acquire --as holder --ttl 1h", 0);
+    scene.run("acquire --as waiter --ttl 1h", 75);
+    fill(&scene.repo, queue);
+    scene.run("acquire --as poller --ttl 1h", 75);
+    let waiting = fixture::waiting(&scene.repo);
+    assert!(waiting.len() >= WAITERS, "the queue was not believed");
+    let aim = Aim::Millis(60.0);
+    let newcomer = (scene.locks("acquire --as newcomer --ttl 1h"), 75);
+    let poller = (scene.locks("acquire --as poller --ttl 1h"), 75);
+    let contenders = vec![
+        Contender::new("acquire, newcomer", vec![newcomer])
+            .undo(scene.locks("release --as newcomer"), 0)
+            .aim(aim),
+        Contender::new("acquire, asking again", vec![poller]).aim(aim),
+        scene.git(),
+    ];
+    let title = match queue {
+        Queue::Ours => "behind 10,000 waiters of our own",
+        Queue::Foreign => "behind 10,000 waiters of another program",
+        Queue::ForeignPlans => "behind 10,000 waiters of another program, with plans",
+    };
+    compete(title, 60, contenders)
+}
+
+/// Makes `WAITERS` of the one that waits, in the files that the program itself wrote.
+fn fill(repo: &Path, queue: Queue) {
+    let records = repo.join(".git/git-locks/merge.json");
+    let mut state = read(&records);
+    let mut waiting = fixture::read_queue(repo);
+    let now = fixture::now();
+    let ids: Vec<String> = (0..WAITERS).map(|n| format!("waiter-{n}")).collect();
+    let participants = object(&mut state["participants"]);
+    let record = participants.remove("waiter").expect("the waiter's record");
+    let entries = waiting["waiting"].as_array_mut().expect("a queue");
+    let mut entry = entries.pop().expect("the waiter's entry");
+    for id in ids {
+        match queue {
+            Queue::Ours => {
+                participants.insert(id.clone(), record.clone());
+            }
+            Queue::Foreign => entry["ts"] = json!(now),
+            Queue::ForeignPlans => {
+                plan(repo, &id);
+            }
+        }
+        entry["plan_id"] = json!(id);
+        entries.push(entry.clone());
+    }
+    std::fs::write(&records, state.to_string()).expect("the records");
+    fixture::write_queue(repo, &waiting);
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+fn object(value: &mut Value) -> &mut Map<String, Value> {
+    value.as_object_mut().expect("an object")
+}
+
+/// How long after a `release` has ended another's `acquire`, asked without a pause, has the lock.
+fn hand_off(programs: &Programs) -> Group {
+    let title = "from the end of a release to the end of the next grant";
+    eprintln!("measuring: {title}");
+    let scene = Scene::new(programs);
+    let mut samples = Vec::new();
+    let mut git = scene.git();
+    let mut peer = Vec::new();
+    let started = Instant::now();
+    let (mut holder, mut next) = ("one", "two");
+    scene.run(&format!("acquire --as {holder}"), 0);
+    while samples.len() < 100 && started.elapsed() < BUDGET {
+        let blocked = AtomicBool::new(false);
+        let (granted, released) = thread::scope(|scope| {
+            let poller = scope.spawn(|| poll(&scene, next, &blocked));
+            while !blocked.load(Ordering::Acquire) && !poller.is_finished() {
+                thread::yield_now();
+            }
+            scene.run(&format!("release --as {holder}"), 0);
+            let released = Instant::now();
+            (poller.join().expect("the poller"), released)
+        });
+        // The lock is free a little before the process of the release has ended.
+        samples.push(granted.saturating_duration_since(released));
+        std::mem::swap(&mut holder, &mut next);
+        peer.push(git.round());
+    }
+    let rows = vec![
+        Row::new("acquire, asking without a pause", &samples, None),
+        Row::new(GIT, &peer, None),
+    ];
+    Group { title, rows }
+}
+
+/// Asks until it is granted, and says when. Raises `blocked` once it stands in the queue.
+fn poll(scene: &Scene<'_>, id: &str, blocked: &AtomicBool) -> Instant {
+    let mut acquire = scene.locks(&format!("acquire --as {id}"));
+    let deadline = Instant::now() + common::DEADLINE;
+    while Instant::now() < deadline {
+        let status = acquire.status().expect("git-locks starts");
+        match status.code() {
+            Some(0) => return Instant::now(),
+            Some(75) => blocked.store(true, Ordering::Release),
+            _ => panic!("{acquire:?} ended with {status}"),
+        }
+    }
+    panic!("{acquire:?} is still blocked");
+}
+
+fn print_table(groups: &[Group]) {
+    println!(
+        "{:<34}{:>6}{:>11}{:>9}{:>13}{:>9}  aim",
+        "", "runs", "median ms", "p95 ms", "/ rev-parse", "/ flock"
+    );
+    for group in groups {
+        println!("\n{}", group.title);
+        for row in &group.rows {
+            let over = |peer: &str| {
+                let peer = group.rows.iter().find(|row| row.name == peer)?;
+                Some(row.median() / peer.median())
+            };
+            let shown = |ratio: Option<f64>| ratio.map_or(String::new(), |r| format!("{r:.2}"));
+            let aim = row.aim.and_then(|aim| aimed(aim, row, &over));
+            let line = format!(
+                "  {:<32}{:>6}{:>11.2}{:>9.2}{:>13}{:>9}  {}",
+                row.name,
+                row.samples.len(),
+                row.median(),
+                row.percentile(95),
+                shown(over(GIT)),
+                shown(over(FLOCK)),
+                aim.unwrap_or_default()
+            );
+            println!("{}", line.trim_end());
+        }
+    }
+}
+
+/// The aim in words, and whether it was met; nothing where its peer is missing.
+fn aimed(aim: Aim, row: &Row, over: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
+    let (met, words) = match aim {
+        Aim::Ratio(limit, peer) => {
+            let short = if peer == GIT { "rev-parse" } else { "flock" };
+            (over(peer)? <= limit, format!("<= {limit} {short}"))
+        }
+        Aim::Millis(limit) => (row.median() < limit, format!("< {limit} ms")),
+    };
+    let verdict = if met { "met" } else { "missed" };
+    Some(format!("{words}: {verdict}"))
+}
