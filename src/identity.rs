@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
@@ -136,7 +137,13 @@ pub fn infer(place: &Place, cwd: &Path) -> Result<Identity> {
                 .with_hint("add --plan-id ID, or set GIT_LOCKS_PLAN_ID"),
         );
     };
-    let worktrees = resolve(&place.base.join("worktrees"));
+    let worktrees = place.base.join("worktrees");
+    if fs::symlink_metadata(&worktrees).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    {
+        // Nobody stands in what is not there, and nobody in it has a namesake.
+        return Ok(Identity::inferred(of_name(checkout)));
+    }
+    let worktrees = resolve(&worktrees);
     let id = match child_of(&worktrees, &resolve(cwd)) {
         Some(name) => from_name(&name),
         None => of_checkout(&worktrees, checkout),
@@ -166,6 +173,14 @@ fn of_checkout(worktrees: &Path, checkout: &Checkout) -> PlanId {
         return told_apart(admin_name.as_bytes(), distinct);
     }
     from_name(admin_name)
+}
+
+/// The id of `checkout` by its own name alone.
+fn of_name(checkout: &Checkout) -> PlanId {
+    match &checkout.linked_name {
+        Some(admin_name) => from_name(admin_name),
+        None => PlanId(MAIN_CHECKOUT.to_owned()),
+    }
 }
 
 /// Whether the checkout at `root` is that of `git_dir`.
