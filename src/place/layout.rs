@@ -96,12 +96,13 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Reads the configuration of the repository at `common_dir`.
-    pub(super) fn read(common_dir: &Path) -> Result<Self> {
+    /// Reads the configuration of the repository at `common_dir`; `known` is its `config`, where
+    /// that has been read already.
+    pub(super) fn read(common_dir: &Path, known: Option<Config>) -> Result<Self> {
         let mut layout = Self::default();
-        layout.add_file(&common_dir.join("config"))?;
+        layout.add_file(&common_dir.join("config"), known)?;
         if layout.worktree_config {
-            layout.add_file(&common_dir.join("config.worktree"))?;
+            layout.add_file(&common_dir.join("config.worktree"), None)?;
         }
         Ok(layout)
     }
@@ -129,7 +130,7 @@ impl Layout {
         Ok(sharing)
     }
 
-    fn add_file(&mut self, path: &Path) -> Result<()> {
+    fn add_file(&mut self, path: &Path, known: Option<Config>) -> Result<()> {
         // libgit2 takes an unreadable file for an empty one.
         match fs::File::open(path) {
             Ok(_) => {}
@@ -150,7 +151,9 @@ impl Layout {
             )
             .with_hint("see what `git config --list` says of it")
         };
-        let config = Config::open(path).map_err(unusable)?;
+        let config = known
+            .map_or_else(|| Config::open(path), Ok)
+            .map_err(unusable)?;
         let mut entries = config.entries(None).map_err(unusable)?;
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(unusable)?;

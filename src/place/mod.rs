@@ -106,7 +106,7 @@ impl Place {
     }
 
     fn of_repository(found: Found, cwd: &Path, plan_dir: OsString) -> Result<Self> {
-        let layout = Layout::read(&found.common_dir)?;
+        let layout = Layout::read(&found.common_dir, found.config.local())?;
         let main_root = layout.main_root(&found.common_dir);
         let ours = found.common_dir.join("git-locks");
         let (base, logs) = match &main_root {

@@ -54,6 +54,17 @@ impl UserConfig {
         Self::new(Source::Files)
     }
 
+    /// What the repository's own `config` says and nothing else, where it has been read.
+    pub(super) fn local(&self) -> Option<Config> {
+        match &self.source {
+            Source::Repository(repository, _) => repository
+                .config()
+                .and_then(|config| config.open_level(ConfigLevel::Local))
+                .ok(),
+            Source::Git(_) | Source::Files => None,
+        }
+    }
+
     /// The value of `key`, as the innermost level that has it says.
     pub(super) fn get(&self, key: &str) -> Option<String> {
         let key = normal(key);
