@@ -77,14 +77,23 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -
                 context,
             ))
         }
-        Admission::Blocked(waiting) => Ok(blocked(
-            waiting,
-            &committed.state,
-            identity,
-            args,
-            &lock_path,
-            context,
-        )),
+        Admission::Blocked(waiting) => {
+            if unvouched {
+                context.warn(format!(
+                    "nothing vouches for {id}: there is no plan of that name, so anyone may drop its place; \
+                     --ttl or --while-pid keeps it",
+                    id = identity.id
+                ));
+            }
+            Ok(blocked(
+                waiting,
+                &committed.state,
+                identity,
+                args,
+                &lock_path,
+                context,
+            ))
+        }
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) struct Committing<'c> {
     purpose: Purpose,
     /// Whether everything that should be written was.
     complete: bool,
+    /// The holder that this commit may have noted as ending.
+    pub(super) noted: Option<Ending>,
 }
 
 impl<'c> Committing<'c> {
@@ -74,12 +76,13 @@ impl<'c> Committing<'c> {
             old,
             purpose,
             complete: true,
+            noted: None,
         }
     }
 
     /// Makes `next` true on the disk; fills in what is known only then.
     pub(super) fn run(
-        mut self,
+        &mut self,
         next: &mut MergeState,
         caller: &PlanId,
         terms: &Terms,
@@ -98,6 +101,7 @@ impl<'c> Committing<'c> {
         let mut first = next.records.clone();
         if let Some(read) = removed.filter(|_| lets_go) {
             first.ending = ending(&read.lock);
+            self.noted.clone_from(&first.ending);
         }
         self.write_records(&first, notes)?;
         if let Some(temp) = &mut born {
@@ -230,7 +234,8 @@ impl<'c> Committing<'c> {
         }
         let mut document = self.old.queue.clone();
         document.set("waiting", write_queue(&next.queue));
-        let staged = document.stage(path, self.store.modes)?;
+        let grows = next.queue.len() > self.old.state.queue.len();
+        let staged = document.stage(path, grows, self.store.modes)?;
         self.require_guard()?;
         Ok(document::put(staged, path, document.corrupt)?)
     }

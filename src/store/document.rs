@@ -105,13 +105,14 @@ impl Document {
         fields.join(between)
     }
 
-    /// Writes the object under a temporary name beside `path`, for [`put`].
+    /// Writes the object under a temporary name beside `path`, for [`put`]. `grows` tells whether
+    /// something was added to it: past the limit only that is refused.
     ///
     /// # Errors
     /// The object has grown too large, or a system call failed.
-    pub fn stage(&self, path: &Path, modes: Modes) -> Result<Temp> {
+    pub fn stage(&self, path: &Path, grows: bool, modes: Modes) -> Result<Temp> {
         let text = self.to_text();
-        if grows_too_large(text.len(), path)? {
+        if grows && text.len() > APPEND_LIMIT {
             return Err(too_large(path));
         }
         let directory = path.parent().unwrap_or(Path::new("."));
@@ -124,7 +125,7 @@ impl Document {
     /// # Errors
     /// As for [`Self::stage`] and [`put`].
     pub fn replace(&self, path: &Path, modes: Modes) -> Result<Option<PathBuf>> {
-        put(self.stage(path, modes)?, path, self.corrupt)
+        put(self.stage(path, true, modes)?, path, self.corrupt)
     }
 }
 
@@ -142,12 +143,6 @@ pub fn put(staged: Temp, path: &Path, corrupt: bool) -> Result<Option<PathBuf>> 
     };
     staged.replace(path)?;
     Ok(aside)
-}
-
-/// Whether a file would grow past the limit. One that is past it already may still shrink.
-pub fn grows_too_large(len: usize, path: &Path) -> Result<bool> {
-    let before = file::instance(path)?.map_or(0, |instance| instance.size);
-    Ok(len > APPEND_LIMIT && len as u64 > before)
 }
 
 fn too_large(path: &Path) -> Error {

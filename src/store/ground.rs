@@ -41,7 +41,10 @@ pub fn require_reachable(directory: &Path) -> Result<()> {
 /// directory is none.
 pub fn is_in_work_tree(path: &Path) -> bool {
     for directory in path.ancestors() {
-        if is_there(&directory.join("HEAD")) && is_there(&directory.join("objects")) {
+        if ["HEAD", "objects", "refs"]
+            .iter()
+            .all(|part| is_there(&directory.join(part)))
+        {
             return false;
         }
         if is_checkout(directory) {

@@ -144,9 +144,14 @@ impl<'a> MergeStore<'a> {
         mut decide: impl FnMut(&MergeState, &Verdicts, &Now) -> (MergeState, T),
     ) -> Result<Committed<T>> {
         let deadline = Instant::now() + patience;
+        let mut noted = None;
         loop {
             let guard = self.enter(purpose, deadline)?;
-            let snapshot = self.snapshot()?;
+            let mut snapshot = self.snapshot()?;
+            if noted.is_some() && snapshot.state.records.ending == noted {
+                // This very call began that release, and is about to report it.
+                snapshot.state.records.ending = None;
+            }
             // The time to get here counts for nobody: clocks are read inside the guard.
             let terms = &terms();
             let verdicts = snapshot.state.judge(Some(caller), terms, world);
@@ -158,15 +163,20 @@ impl<'a> MergeStore<'a> {
                 departed: Vec::new(),
                 notes: Vec::new(),
             };
-            let committing = Committing::new(self, &guard, &snapshot, purpose);
+            let mut committing = Committing::new(self, &guard, &snapshot, purpose);
             match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
                 Ok(()) => {
                     self.sweep();
+                    // Nobody waits while a long queue is taken apart.
+                    drop(guard);
                     commit.departed = departed(&snapshot.state, &commit.state);
                     return Ok(commit);
                 }
                 Err(Stop::Failed(error)) => return Err(error),
-                Err(Stop::StartOver) => drop(guard),
+                Err(Stop::StartOver) => {
+                    noted = committing.noted.or(noted);
+                    drop(guard);
+                }
             }
             if Instant::now() >= deadline {
                 return Err(Error::new(
@@ -206,7 +216,8 @@ impl<'a> MergeStore<'a> {
                 notes.extend(aside.map(|aside| set_aside_note(&self.records_path, &aside)));
             }
             if document != before {
-                let staged = document.stage(&self.queue_path, self.modes)?;
+                let grows = document.to_text().len() > before.to_text().len();
+                let staged = document.stage(&self.queue_path, grows, self.modes)?;
                 if !guard.is_intact()? {
                     continue;
                 }

@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::merge::{Ending, Idle, Records};
 use crate::participant::Participant;
-use crate::store::STATE_LIMIT;
-use crate::store::document::grows_too_large;
+use crate::store::{APPEND_LIMIT, STATE_LIMIT};
 use crate::sys::file::{self, Modes, Temp};
 use crate::sys::host::Host;
 use crate::text;
@@ -183,7 +182,9 @@ pub fn stage(records: &Records, path: &Path, modes: Modes) -> Result<Temp> {
         )
     })?;
     text.push(b'\n');
-    if grows_too_large(text.len(), path)? {
+    let before = file::instance(path)?.map_or(0, |instance| instance.size);
+    // One that is past the limit already may still shrink.
+    if text.len() > APPEND_LIMIT && text.len() as u64 > before {
         return Err(
             Error::new(ErrorKind::Io, format!("{} is too large", text::path(path)))
                 .with_hint("too many participants at once; release those that are gone"),
