@@ -611,6 +611,10 @@ impl Model {
         self.worktrees.clear();
         self.other_drops();
         for who in 0..ACTORS {
+            if kind(who) == Kind::Attached && !self.holds.contains_key(&who) {
+                // A command whose lock another took has been ended.
+                self.run(&Step::Die(who));
+            }
             self.run(&Step::Live(who));
         }
         let mut served = BTreeSet::new();
