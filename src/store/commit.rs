@@ -274,7 +274,12 @@ impl<'c> Committing<'c> {
     /// Removes the witnesses of those whose records are about to be dropped: a witness never
     /// outlives its record.
     fn retire(&self, next: &Records) {
-        for (id, record) in &self.old.state.records.participants {
+        let old = &self.old.state.records;
+        if next.participants.len() > old.participants.len() {
+            // A decision adds at most its caller, so none was dropped.
+            return;
+        }
+        for (id, record) in &old.participants {
             if record.kind != Kind::Plan && !next.participants.contains_key(id) {
                 witness::remove(self.store.stand, id);
             }
@@ -284,7 +289,7 @@ impl<'c> Committing<'c> {
     /// Removes the witnesses of those who have just left the queue or lost the lock.
     fn dismiss_departed(&self, next: &MergeState) {
         let old = &self.old.state;
-        if old.queue == next.queue && old.lock == next.lock {
+        if nobody_left(old, next) {
             return;
         }
         let mut there: HashSet<&str> = next
@@ -322,6 +327,13 @@ impl<'c> Committing<'c> {
         }
         Ok(())
     }
+}
+
+/// Whether it can be told at a glance that nobody left between two states: the lock is as it was,
+/// and the queue, to which a decision adds at most its caller, has grown.
+pub(super) fn nobody_left(before: &MergeState, after: &MergeState) -> bool {
+    let grown = after.queue.len() > before.queue.len();
+    before.lock == after.lock && (grown || before.queue == after.queue)
 }
 
 /// The note that the holder of `lock` is ending. One that is no plan id is dead anyway.

@@ -88,21 +88,32 @@ impl Document {
 
     /// The object as the text of a file, a key a line.
     pub fn to_text(&self) -> String {
-        format!("{{\n  {}\n}}\n", self.fields(",\n  "))
+        self.joined("{\n  ", ",\n  ", "\n}\n")
     }
 
     /// The object as the text of a value, on one line.
     pub fn to_value(&self) -> String {
-        format!("{{{}}}", self.fields(", "))
+        self.joined("{", ", ", "}")
     }
 
-    fn fields(&self, between: &str) -> String {
-        let fields: Vec<String> = self
+    fn joined(&self, before: &str, between: &str, after: &str) -> String {
+        let length: usize = self
             .keys
             .iter()
-            .map(|(key, raw)| format!("{}: {raw}", serde_json::Value::from(key.as_str())))
-            .collect();
-        fields.join(between)
+            .map(|(key, raw)| key.len() + raw.len() + 16)
+            .sum();
+        let mut text = String::with_capacity(length + 16);
+        text.push_str(before);
+        for (index, (key, raw)) in self.keys.iter().enumerate() {
+            if index > 0 {
+                text.push_str(between);
+            }
+            text.push_str(&serde_json::Value::from(key.as_str()).to_string());
+            text.push_str(": ");
+            text.push_str(raw);
+        }
+        text.push_str(after);
+        text
     }
 
     /// Writes the object under a temporary name beside `path`, for [`put`]. `grows` tells whether
@@ -115,17 +126,19 @@ impl Document {
         if grows && text.len() > APPEND_LIMIT {
             return Err(too_large(path));
         }
-        let directory = path.parent().unwrap_or(Path::new("."));
-        Temp::write(directory, text.as_bytes(), modes, true)
+        Temp::write(directory_of(path), text.as_bytes(), modes, true)
     }
 
-    /// Puts the object in the place of the file at `path`, outside any guard; what cannot be
-    /// read as an object there is set aside first. Returns where, if it was.
+    /// Puts the object in the place of the file at `path`, outside any guard and without waiting
+    /// for the disk: for what may be lost. What cannot be read as an object there is set aside
+    /// first. Returns where, if it was.
     ///
     /// # Errors
-    /// As for [`Self::stage`] and [`put`].
+    /// As for [`put`].
     pub fn replace(&self, path: &Path, modes: Modes) -> Result<Option<PathBuf>> {
-        put(self.stage(path, true, modes)?, path, self.corrupt)
+        let text = self.to_text();
+        let staged = Temp::write(directory_of(path), text.as_bytes(), modes, false)?;
+        put(staged, path, self.corrupt)
     }
 }
 
@@ -143,6 +156,10 @@ pub fn put(staged: Temp, path: &Path, corrupt: bool) -> Result<Option<PathBuf>> 
     };
     staged.replace(path)?;
     Ok(aside)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 fn too_large(path: &Path) -> Error {

@@ -20,7 +20,7 @@ use crate::liveness::{Terms, World};
 use crate::locks::merge::{Holder, MergeState, Records, Verdicts};
 use crate::queue::Entry;
 use crate::report::Note;
-use crate::store::commit::{Committing, Stop};
+use crate::store::commit::{Committing, Stop, nobody_left};
 use crate::store::document::{self, Document};
 use crate::store::guard::{Gate, Guard};
 use crate::store::witness::Stand;
@@ -342,6 +342,9 @@ impl<'a> MergeStore<'a> {
 
 /// Those recorded in `before` that neither hold nor wait in `after`.
 fn departed(before: &MergeState, after: &MergeState) -> Vec<String> {
+    if nobody_left(before, after) {
+        return Vec::new();
+    }
     let mut there: HashSet<&str> = after
         .queue
         .iter()

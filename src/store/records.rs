@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::merge::{Ending, Idle, Records};
@@ -24,21 +24,21 @@ use crate::text;
 const FORMAT: u64 = 1;
 
 /// The file, as it stands on the disk.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Stored {
     format: u64,
     fence: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     ending: Option<Ending>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     idle: Option<Idle>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     lost_at: Option<f64>,
     #[serde(default)]
     hosts: Vec<Host>,
     #[serde(default)]
     participants: BTreeMap<String, Participant<usize>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     windows: BTreeMap<String, String>,
 }
 
@@ -132,31 +132,58 @@ fn unpack(stored: Stored) -> Option<Records> {
     })
 }
 
-/// The file of the records.
-fn pack(records: &Records) -> Stored {
-    let mut hosts: Vec<Arc<Host>> = Vec::new();
-    let participants = records.participants.iter().map(|(id, participant)| {
+/// The file of the records, written without a second copy of all participants.
+#[derive(Serialize)]
+struct Written<'a> {
+    format: u64,
+    fence: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ending: &'a Option<Ending>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle: &'a Option<Idle>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_at: Option<f64>,
+    hosts: Vec<&'a Host>,
+    participants: Numbered<'a>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    windows: &'a BTreeMap<String, String>,
+}
+
+/// Participants, each with the number of its host.
+struct Numbered<'a>(Vec<(&'a String, &'a Participant, usize)>);
+
+impl Serialize for Numbered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let entries = self
+            .0
+            .iter()
+            .map(|&(id, participant, number)| (id, participant.clone().with_host(number)));
+        serializer.collect_map(entries)
+    }
+}
+
+fn written(records: &Records) -> Written<'_> {
+    let mut hosts: Vec<&Arc<Host>> = Vec::new();
+    let mut participants = Vec::with_capacity(records.participants.len());
+    for (id, participant) in &records.participants {
+        let host = &participant.host;
         let known = hosts
             .iter()
-            .position(|host| Arc::ptr_eq(host, &participant.host) || *host == participant.host);
-        let number = known.unwrap_or(hosts.len());
+            .position(|known| Arc::ptr_eq(known, host) || *known == host);
+        participants.push((id, participant.as_ref(), known.unwrap_or(hosts.len())));
         if known.is_none() {
-            hosts.push(Arc::clone(&participant.host));
+            hosts.push(host);
         }
-        (
-            id.clone(),
-            Participant::clone(participant).with_host(number),
-        )
-    });
-    Stored {
+    }
+    Written {
         format: FORMAT,
         fence: records.fence,
-        ending: records.ending.clone(),
-        idle: records.idle.clone(),
+        ending: &records.ending,
+        idle: &records.idle,
         lost_at: records.lost_at,
-        participants: participants.collect(),
-        hosts: hosts.into_iter().map(|host| Host::clone(&host)).collect(),
-        windows: records.windows.clone(),
+        hosts: hosts.into_iter().map(AsRef::as_ref).collect(),
+        participants: Numbered(participants),
+        windows: &records.windows,
     }
 }
 
@@ -174,8 +201,7 @@ fn unix_time(now: f64) -> u64 {
 
 /// Writes the records under a temporary name beside `path`, for [`super::document::put`].
 pub fn stage(records: &Records, path: &Path, modes: Modes) -> Result<Temp> {
-    let stored = pack(records);
-    let mut text = serde_json::to_vec(&stored).map_err(|e| {
+    let mut text = serde_json::to_vec(&written(records)).map_err(|e| {
         Error::new(
             ErrorKind::Io,
             format!("cannot write {}: {e}", text::path(path)),
