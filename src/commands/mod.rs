@@ -54,10 +54,10 @@ pub fn enter_directories(global: &Global) -> Result<()> {
 /// Whatever kept it from answering, with the caller where it was known.
 pub fn run(cli: &Cli, context: &mut Context) -> Result<Outcome, Failure> {
     match &cli.family {
-        Family::Merge(Merge::Acquire(args)) => merge::acquire(args, context),
-        Family::Merge(Merge::Check(args)) => merge::check(args, context),
-        Family::Merge(Merge::Release(args)) => merge::release(args, context),
-        Family::Merge(Merge::Renew(args)) => merge::renew(args, context),
+        Family::Merge(Merge::Acquire(args)) => merge::acquire::acquire(args, context),
+        Family::Merge(Merge::Check(args)) => merge::check::check(args, context),
+        Family::Merge(Merge::Release(args)) => merge::release::release(args, context),
+        Family::Merge(Merge::Renew(args)) => merge::renew::renew(args, context),
         Family::Merge(Merge::RateWindow(verb)) => rate_window::run(verb, context),
     }
 }

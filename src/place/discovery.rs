@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::text;
+use crate::error::{Error, Result};
 
+use super::entry::{nearest_entry, no_repository};
 use super::fallback::{self, Why};
 use super::user_config::{self, UserConfig};
 use super::{git_dir_behind, path_from_file, variable};
@@ -41,18 +41,6 @@ pub(super) fn find(cwd: &Path) -> Result<Found> {
         git_dir: canonical(&git_dir)?,
         config: UserConfig::asking_git(),
     })
-}
-
-/// The plain "there is nothing here".
-pub(super) fn no_repository(cwd: &Path) -> Error {
-    Error::new(
-        ErrorKind::NotARepository,
-        format!(
-            "not a git repository (or any of the parent directories): {}",
-            text::path(cwd)
-        ),
-    )
-    .with_hint("run it inside a repository, or name one with -C DIR")
 }
 
 /// What `repository` says, unless git might mean another one.
@@ -163,13 +151,6 @@ fn worth_asking(cwd: &Path) -> bool {
                     .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |_| true)
             })
         })
-}
-
-/// The `.git` nearest to `cwd`, for a message.
-pub(super) fn nearest_entry(cwd: &Path) -> Option<PathBuf> {
-    cwd.ancestors()
-        .map(|dir| dir.join(".git"))
-        .find(|entry| fs::symlink_metadata(entry).is_ok())
 }
 
 /// The directory around `cwd` whose `.git` leads to `git_dir`.

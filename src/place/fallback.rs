@@ -12,7 +12,7 @@ use git2::{ErrorClass, ErrorCode};
 use crate::error::{self, Error, ErrorKind, Result};
 use crate::text;
 
-use super::discovery;
+use super::entry::{nearest_entry, no_repository};
 
 /// Why git has to be asked.
 pub(super) enum Why {
@@ -88,7 +88,7 @@ fn refusal(cwd: &Path, output: &Output) -> Error {
     if let Some(name) = given.iter().find(|name| env::var_os(name).is_some()) {
         return error.with_hint(format!("{name} is set: correct it, or unset it"));
     }
-    match discovery::nearest_entry(cwd) {
+    match nearest_entry(cwd) {
         Some(entry) => error.with_hint(format!(
             "git itself refuses to work here; the nearest .git is {}",
             text::path(&entry)
@@ -132,11 +132,11 @@ fn cannot_ask(cwd: &Path, source: &io::Error, why: &Why) -> Error {
             error::reason(source)
         ),
     };
-    let entry = discovery::nearest_entry(cwd);
+    let entry = nearest_entry(cwd);
     let nothing = matches!(why, Why::Refused(_, ErrorCode::NotFound)) && entry.is_none();
     let missing = source.kind() == io::ErrorKind::NotFound;
     if nothing && missing && env::var_os("GIT_DIR").is_none() {
-        return discovery::no_repository(cwd);
+        return no_repository(cwd);
     }
     let here = text::path(entry.as_deref().unwrap_or(cwd));
     let message = match why {

@@ -11,6 +11,7 @@
 //! git2 lives in this module only.
 
 mod discovery;
+mod entry;
 mod fallback;
 mod layout;
 mod user_config;

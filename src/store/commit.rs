@@ -31,7 +31,7 @@ use crate::locks::merge::{Ending, Holder, LockFile, MergeState, Records, Verdict
 use crate::participant::Kind;
 use crate::report::Note;
 use crate::store::guard::Guard;
-use crate::store::merge::{MergeStore, Purpose, Snapshot, set_aside_note, write_queue};
+use crate::store::reading::{MergeStore, Purpose, Snapshot, set_aside_note, write_queue};
 use crate::store::{document, lock_file, records, witness};
 use crate::sys::file::{self, Temp};
 

@@ -6,7 +6,8 @@
 //! - [`lock_file`]: the one-line file that names the holder
 //! - [`witness`]: the directory by which other programs see our participants alive
 //! - [`ground`]: the directories that all of it stands in
-//! - [`merge`]: the merge lock's whole state, loaded; a decision, run
+//! - `reading`: the merge lock's whole state, loaded
+//! - [`merge`]: a decision on it, run
 //! - `commit`: the order in which a decision reaches the disk
 
 mod commit;
@@ -15,6 +16,7 @@ pub mod ground;
 pub mod guard;
 pub mod lock_file;
 pub mod merge;
+mod reading;
 pub mod records;
 pub mod witness;
 

@@ -1,0 +1,81 @@
+//! `git locks merge check`.
+
+use super::{about_holder, shown};
+use crate::cli;
+use crate::commands::Failure;
+use crate::commands::context::Context;
+use crate::error::Result;
+use crate::exit::Exit;
+use crate::identity::Identity;
+use crate::locks::merge;
+use crate::report::{MergeFree, MergeHeld, Outcome, Report, Staleness, Status};
+
+/// `merge check`.
+pub fn check(args: &cli::Check, context: &mut Context) -> Result<Outcome, Failure> {
+    let identity = context.identity_if_any(&args.who)?;
+    let plan_id = identity
+        .as_ref()
+        .map(|identity| identity.id.as_str().to_owned());
+    check_as(args, identity.as_ref(), context).map_err(|error| Failure { error, plan_id })
+}
+
+fn check_as(
+    args: &cli::Check,
+    identity: Option<&Identity>,
+    context: &mut Context,
+) -> Result<Outcome> {
+    let store = context.merge_store();
+    let lock_path = shown(&store.lock_path);
+    let seen = store.peek()?;
+    let plan_id = identity.map(|identity| identity.id.as_str().to_owned());
+    let free = |plan_id, lock_path| {
+        let exit = if args.fence.is_some() {
+            Exit::REFUSED
+        } else {
+            Exit::SUCCESS
+        };
+        let free = MergeFree {
+            status: Status::Free,
+            plan_id,
+            lock_path,
+        };
+        Ok(Outcome::new(Report::MergeFree(free), exit))
+    };
+    if seen.lock.is_none() && seen.bereft().next().is_none() {
+        // Nobody to judge: nothing to look at the world for.
+        return free(plan_id, lock_path);
+    }
+    let terms = context.terms();
+    let world = context.surroundings(&terms.now.host);
+    let verdicts = seen.judge(None, &terms, &world);
+    let state = merge::view(&seen, &verdicts);
+    let Some(lock) = &state.lock else {
+        return free(plan_id, lock_path);
+    };
+    let mine = identity.is_some_and(|identity| merge::is_holder(&state, &context.caller(identity)));
+    let about = about_holder(&state, context);
+    let verdict = verdicts
+        .holder
+        .or_else(|| state.judge_holder(&terms, &world));
+    let lost = args
+        .fence
+        .is_some_and(|fence| !(mine && about.fence == Some(fence)));
+    let exit = if lost || (args.exit_code && !mine) {
+        Exit::REFUSED
+    } else {
+        Exit::SUCCESS
+    };
+    let held = MergeHeld {
+        status: Status::Held,
+        plan_id,
+        holder_plan_id: lock.holder.shown().unwrap_or_default(),
+        staleness: verdict.map_or(Staleness::Unknown, |verdict| verdict.staleness),
+        lock_path,
+        mine,
+        fence: about.fence,
+        holder_since: about.since,
+        holder_where: about.workplace,
+        reason: about.reason,
+    };
+    Ok(Outcome::new(Report::MergeHeld(held), exit))
+}
