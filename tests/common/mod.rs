@@ -171,7 +171,10 @@ impl Env {
         let copy = self.path("git-locks-for-all");
         if !copy.exists() {
             chmod(&self.root, 0o755);
-            std::fs::copy(BIN, &copy).expect("a copy of the program");
+            // By another process: a copy that this one has open for writing, if only through a
+            // child of another test, cannot be run.
+            let copied = Command::new("cp").arg(BIN).arg(&copy).status();
+            assert!(copied.expect("cp").success(), "no copy of the program");
             chmod(&copy, 0o755);
         }
         copy
