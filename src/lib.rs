@@ -15,19 +15,19 @@
 //! |---|---|
 //! | [`program`] | one run: parse, do, render, exit code |
 //! | [`commands`] | one file per command family: arguments in, a report out |
-//! | [`cli`] | the command line: definitions only; clap's home |
 //! | [`output`] | a report as TOON, JSON or sentences: pure functions |
 //! | [`titles`] | title tokens for prompts and terminals |
 //! | [`event_log`] | the `[LOCK]` timeline |
-//! | [`store`] | guard, shared documents, records: the only writer of state |
 //! | [`evidence`] | looking for signs of life |
+//! | [`store`] | guard, shared documents, records: the only writer of state |
 //! | [`locks`] | who is admitted, pruned, reclaimed: pure decisions |
 //! | [`liveness`] | evidence in, verdict out: pure |
-//! | [`queue`], [`lease`] | first come first served; promises with an end: pure |
 //! | [`participant`] | what is recorded about those who take part |
+//! | [`queue`], [`lease`] | first come first served; promises with an end: pure |
 //! | [`config`] | settings: environment, git configuration, defaults |
 //! | [`identity`] | plan ids, and how a caller without one gets one |
 //! | [`place`] | where state lives; git2's home |
+//! | [`cli`] | the command line: definitions only; clap's home |
 //! | [`report`] | the output contract |
 //! | [`sys`] | the operating system; nix's home |
 //! | [`error`], [`exit`], [`text`] | failures, exit codes, text fit to be shown |

@@ -68,8 +68,8 @@ pub struct Subject<'a> {
     pub record: Option<&'a Participant>,
     /// When its lock file or queue entry was made, in seconds since the Unix epoch.
     pub seen_at: f64,
-    /// When our own records were found unreadable, if they were: before that, a missing record
-    /// proves nothing.
+    /// When our own records were found lost, if they were: before that, a missing record proves
+    /// nothing.
     pub records_lost_at: Option<f64>,
 }
 

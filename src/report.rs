@@ -144,7 +144,8 @@ pub struct MergeBlocked {
     pub plan_id: String,
     /// Always `blocked`.
     pub admission: Admission,
-    /// The holder; null when the lock is free but others are ahead.
+    /// The holder; null when the lock is free but others are ahead, and while another program's
+    /// lock file does not say yet whose it is.
     pub blocking_plan_id: Option<String>,
     /// The lock file.
     pub lock_path: String,
@@ -153,7 +154,7 @@ pub struct MergeBlocked {
     /// Present and true only when the holder's plan is gone but its worktree is live.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stale_holder_live_worktree: bool,
-    /// The caller's place: 1 is next.
+    /// The caller's place: 1 is next. Left out when the holder has the caller's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// Since when the holder has it.
@@ -223,7 +224,7 @@ pub struct MergeReleased {
     pub holder: Option<String>,
     /// Entries left in the queue.
     pub waiting_count: usize,
-    /// Why nothing was released; only for a no-op.
+    /// Why nothing was released, and whether a place in the queue was given up; only for a no-op.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The command that would release what the caller may have meant.

@@ -3,8 +3,8 @@
 //! `{"format": 1, "fence": N, "hosts": [host, …], "participants": {id: {"host": 0, …}}, …}`.
 //! A newer format than we know is refused. A file that cannot be read as this is set aside, and
 //! from then on a holder without a record is unknown until the default lease after its lock file's
-//! time has passed; the next fence starts at the Unix time in
-//! milliseconds, so that it never decreases.
+//! time has passed; the next fence starts at the Unix time in milliseconds, so that it never
+//! decreases. So it does when there is no file although the lock was used before.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Which boot of which machine this is, and which namespaces we see it through.
 //!
-//! Facts that cannot be read are `None`: two `None`s never count as equal.
+//! Facts that cannot be read are `None`. Two `None`s never count as equal, but for namespaces: a
+//! system without them has one of each.
 
 use std::path::Path;
 

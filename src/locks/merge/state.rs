@@ -87,7 +87,8 @@ pub struct Records {
     pub ending: Option<Ending>,
     /// Since when the lock has stood idle.
     pub idle: Option<Idle>,
-    /// When our records were found unreadable, in seconds since the Unix epoch.
+    /// When our records were found lost (unreadable, or missing while a witness stands for the
+    /// holder), in seconds since the Unix epoch.
     pub lost_at: Option<f64>,
     /// Everyone who takes part, by id.
     pub participants: BTreeMap<String, Arc<Participant>>,
