@@ -51,12 +51,6 @@ impl fmt::Display for PlanId {
     }
 }
 
-impl AsRef<str> for PlanId {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
 /// A caller's plan id and how it came by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {

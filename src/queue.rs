@@ -27,11 +27,6 @@ impl Entry {
     }
 }
 
-/// Whether `id` stands in the queue.
-pub fn contains(queue: &[Entry], id: &PlanId) -> bool {
-    queue.iter().any(|entry| entry.plan_id == id.as_str())
-}
-
 /// Those ahead of `id`, in order, the holder not among them; `None` when `id` is not queued.
 ///
 /// The holder's entry stays in the queue until it releases, so it is nobody's obstacle twice.

@@ -32,8 +32,6 @@ pub struct Committed<T> {
     pub outcome: T,
     /// The state it led to.
     pub state: MergeState,
-    /// The verdicts it relied on.
-    pub verdicts: Verdicts,
     /// Those that were recorded and take part no longer.
     pub departed: Vec<String>,
     /// What a person should know.
@@ -72,7 +70,6 @@ impl MergeStore<'_> {
             let mut commit = Committed {
                 outcome,
                 state: next,
-                verdicts,
                 departed: Vec::new(),
                 notes: Vec::new(),
             };

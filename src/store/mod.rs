@@ -22,5 +22,5 @@ pub mod witness;
 
 /// Larger state files are refused, in bytes.
 pub const STATE_LIMIT: u64 = 64 << 20;
-/// State files are not made larger than this, in bytes.
+/// Nothing is added to a state file past this, in bytes.
 pub const APPEND_LIMIT: usize = 32 << 20;
