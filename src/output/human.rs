@@ -242,7 +242,7 @@ fn blocked(it: &MergeBlocked, style: &Style) -> Vec<String> {
     lines.push(match it.position {
         Some(1) => format!("You are next, as {caller}."),
         Some(place) => format!("You are number {place} in the queue, as {caller}."),
-        None => format!("You are in the queue, as {caller}."),
+        None => format!("The holder goes by your name, {caller}: you have no place of your own."),
     });
     match &it.blocking_plan_id {
         Some(holder) if it.stale_holder_live_worktree => lines.push(override_holder(
@@ -251,7 +251,11 @@ fn blocked(it: &MergeBlocked, style: &Style) -> Vec<String> {
         )),
         _ => lines.push("Next: git locks merge check".to_owned()),
     }
-    lines.push("To take your turn, run the same acquire again; that keeps your place.".to_owned());
+    let turn = "To take your turn, run the same acquire again";
+    lines.push(match it.position {
+        Some(_) => format!("{turn}; that keeps your place."),
+        None => format!("{turn}; to have a place, give yourself another name with --as."),
+    });
     lines
 }
 

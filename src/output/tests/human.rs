@@ -72,7 +72,7 @@ fn blocked() {
     reads(
         &Report::MergeBlocked(MergeBlocked {
             blocking_plan_id: None,
-            position: None,
+            position: Some(2),
             holder_since: None,
             holder_where: None,
             reason: None,
@@ -80,9 +80,26 @@ fn blocked() {
         }),
         &[
             "Blocked: the merge lock is free, but others are ahead.",
-            "You are in the queue, as beta.",
+            "You are number 2 in the queue, as beta.",
             "Next: git locks merge check",
             turn,
+        ],
+    );
+    reads(
+        &Report::MergeBlocked(MergeBlocked {
+            blocking_plan_id: Some("beta".to_owned()),
+            position: None,
+            holder_since: None,
+            holder_where: None,
+            reason: None,
+            ..s::blocked()
+        }),
+        &[
+            "Blocked: the merge lock is held by beta.",
+            "The holder goes by your name, beta: you have no place of your own.",
+            "Next: git locks merge check",
+            "To take your turn, run the same acquire again; to have a place, give yourself another \
+             name with --as.",
         ],
     );
 }
