@@ -14,7 +14,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`program`] | one run: parse, do, render, exit code |
-//! | [`commands`] | one file per command family: arguments in, a report out |
+//! | [`commands`] | one file per command: arguments in, a report out |
 //! | [`output`] | a report as TOON, JSON or sentences: pure functions |
 //! | [`titles`] | title tokens for prompts and terminals |
 //! | [`event_log`] | the `[LOCK]` timeline |

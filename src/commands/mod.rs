@@ -1,4 +1,4 @@
-//! One file per command family: arguments in, a report out.
+//! One file per command: arguments in, a report out.
 
 pub mod context;
 pub mod merge;

@@ -12,6 +12,7 @@ mod windows;
 
 use owo_colors::{OwoColorize as _, Style as Paint};
 
+use crate::identity::PlanId;
 use crate::report::{
     Action, Failed, MergeAdmitted, MergeBlocked, MergeEvicted, MergeFree, MergeHeld, MergeRefused,
     MergeReleased, MergeRenewed, Note, Refusal, Report, Staleness,
@@ -147,9 +148,7 @@ fn word(word: &str) -> Option<String> {
 
 /// Whether `--plan-id` would take `id`.
 fn is_plan_id(id: &str) -> bool {
-    id.len() <= 200
-        && id.starts_with(|c: char| c.is_ascii_lowercase())
-        && id.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'))
+    PlanId::parse(id).is_some()
 }
 
 /// "`lead`: git locks merge `verb` --as `id`", where that command is right.

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::identity::PlanId;
 use crate::lease::Now;
 use crate::liveness::{Terms, World};
@@ -88,18 +88,7 @@ impl MergeStore<'_> {
                     drop(guard);
                 }
             }
-            if Instant::now() >= deadline {
-                return Err(Error::new(
-                    crate::error::ErrorKind::Timeout,
-                    format!(
-                        "timed out: {} changes faster than it can be read",
-                        text::path(&self.lock_path)
-                    ),
-                )
-                .with_hint(
-                    "another program keeps creating and removing it; look at what else runs here",
-                ));
-            }
+            self.require_time(deadline)?;
         }
     }
 
@@ -120,6 +109,7 @@ impl MergeStore<'_> {
             if records != loaded.records {
                 let staged = records::stage(&records, &self.records_path, self.modes)?;
                 if !guard.is_intact()? {
+                    self.require_time(deadline)?;
                     continue;
                 }
                 let aside = document::put(staged, &self.records_path, loaded.corrupt)?;
@@ -129,6 +119,7 @@ impl MergeStore<'_> {
                 let grows = document.to_text().len() > before.to_text().len();
                 let staged = document.stage(&self.queue_path, grows, self.modes)?;
                 if !guard.is_intact()? {
+                    self.require_time(deadline)?;
                     continue;
                 }
                 let aside = document::put(staged, &self.queue_path, document.corrupt)?;
@@ -136,6 +127,17 @@ impl MergeStore<'_> {
             }
             return Ok((outcome, notes));
         }
+    }
+
+    /// Fails when starting over takes longer than the caller has patience for.
+    fn require_time(&self, deadline: Instant) -> Result<()> {
+        if Instant::now() < deadline {
+            return Ok(());
+        }
+        let lock = text::path(&self.lock_path);
+        let message = format!("timed out: {lock} or its guard changes faster than it can be read");
+        Err(Error::new(ErrorKind::Timeout, message)
+            .with_hint("another program keeps changing it; look at what else runs here"))
     }
 
     fn enter(&self, purpose: Purpose, deadline: Instant) -> Result<Guard> {
