@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::common::fixture::{base, holder, waiting};
+use crate::common::fixture::{base, holder, plan_worktree, waiting};
 use crate::scene::Stage;
 
 /// Acquires; must be admitted.
@@ -129,7 +129,20 @@ pub fn acquire(stage: &Stage, turn: usize) {
 
 /// After [`crate::scene::WITNESS`].
 pub fn witness(stage: &Stage, turn: usize) {
+    have_witnesses(stage);
     first_come(stage, turn, "--ttl 1h");
+}
+
+/// To programs that know plans only, whoever holds or waits looks alive.
+#[track_caller]
+fn have_witnesses(stage: &Stage) {
+    let holder = holder(&stage.repo).unwrap_or_default();
+    let mut ids = waiting(&stage.repo);
+    ids.extend(holder.lines().map(str::to_owned));
+    for id in ids {
+        let plans = plan_worktree(&stage.repo, &id).join(".plan/local/plans");
+        assert!(plans.join(&id).is_dir(), "{id} looks dead");
+    }
 }
 
 fn first_come(stage: &Stage, turn: usize, options: &str) {
@@ -192,6 +205,7 @@ pub fn release(stage: &Stage, turn: usize) {
 
 /// After [`crate::scene::WITNESS_LEAVES`].
 pub fn witness_leaves(stage: &Stage, turn: usize) {
+    have_witnesses(stage);
     followed(stage, turn, "--ttl 1h");
 }
 

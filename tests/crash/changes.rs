@@ -1,10 +1,12 @@
 //! What changes while a call stands between two of its steps: it must look again, and start over.
 
 use std::path::Path;
+use std::thread;
 
 use crate::common::fixture::{base, holder, lock_file, plan, waiting};
+use crate::common::{DEADLINE, Env, Run, eventually};
 use crate::scene::{self, Scene, Stage};
-use crate::stopped::Stopped;
+use crate::stopped::{Stopped, guard_file, kernel_lock_is_taken};
 use crate::strace;
 
 /// Gives the lock to another, as a program does that shares the lock file but no guard.
@@ -158,4 +160,33 @@ fn a_waiter_whose_lock_another_took_keeps_its_place() {
             assert!(left.is_empty(), "left over: {left:?}");
         },
     );
+}
+
+/// A call that has to wait for another program's guard file, which goes after `change`.
+fn while_it_waits(env: &Env, repo: &Path, args: &str, change: impl FnOnce()) -> Run {
+    std::fs::write(guard_file(repo), "4711\n").expect("another guard file");
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| env.merge(repo, args));
+        eventually(DEADLINE, || kernel_lock_is_taken(repo));
+        change();
+        std::fs::remove_file(guard_file(repo)).expect("its own file");
+        waits.join().expect("it ends")
+    })
+}
+
+#[test]
+fn waiters_are_judged_inside_the_guard() {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let plans = ["hold", "back", "goes", "me"].map(|id| plan(&repo, id));
+    env.merge(&repo, "acquire --as hold").exits(0);
+    env.merge(&repo, "acquire --as back").exits(75);
+    env.merge(&repo, "acquire --as goes").exits(75);
+    std::fs::remove_dir(&plans[1]).expect("its plan");
+    while_it_waits(&env, &repo, "acquire --as me", || {
+        plan(&repo, "back");
+        std::fs::remove_dir(&plans[2]).expect("its plan");
+    })
+    .exits(75);
+    assert_eq!(waiting(&repo), ["hold", "back", "me"]);
 }

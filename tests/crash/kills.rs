@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::common::fixture;
 use crate::scene::{self, Scene, Stage};
+use crate::stopped::Stopped;
 use crate::strace::{self, Syscall};
 
 /// Of the system calls before the first of ours, one in so many.
@@ -124,6 +125,20 @@ fn a_grant_cut_off_long_ago_keeps_its_place() {
         crate::aftermath::let_hours_pass(&stage);
         (scene.after)(&stage, turn);
     }
+}
+
+#[test]
+fn a_release_on_record_is_completed_by_the_next() {
+    if !strace::possible("kills::a_release_on_record_is_completed_by_the_next") {
+        return;
+    }
+    let stage = Stage::new(&scene::RELEASE);
+    // The second sync is the queue's: that the holder is ending is on record by then.
+    Stopped::at(&stage, scene::RELEASE.args, 2).dies();
+    assert_eq!(fixture::holder(&stage.repo).as_deref(), Some("hold\n"));
+    stage.quick("acquire --as wait").exits(0);
+    stage.held_by("wait");
+    assert_eq!(fixture::waiting(&stage.repo), ["wait", "other"]);
 }
 
 #[test]
