@@ -39,7 +39,8 @@ const GUARD_TIMEOUT: Setting = Setting::new("locks.guardTimeout", "GIT_LOCKS_GUA
 const TITLE: Setting = Setting::new("locks.title", "GIT_LOCKS_TITLE");
 const FORMAT: Setting = Setting::new("locks.format", "GIT_LOCKS_FORMAT");
 
-const DURATION_HINT: &str = "a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d";
+/// What a duration looks like.
+pub const DURATION_HINT: &str = "a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d";
 
 /// The longest duration that is taken, about a century: sums with it cannot overflow.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);

@@ -114,10 +114,7 @@ pub fn judge(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict
     let Some(record) = subject.record else {
         return judge_unrecorded(id, subject, terms, world);
     };
-    if record.kind == Kind::Plan {
-        return judge_plan(id, world);
-    }
-    if subject.role == Role::Waiter {
+    if subject.role == Role::Waiter && record.kind != Kind::Plan {
         let ticket = Lease {
             from: record.ticket,
             seconds: terms.ticket_ttl,

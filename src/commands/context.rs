@@ -1,5 +1,6 @@
 //! What every command starts from: where it is, what the settings are, who is asking.
 
+use std::cell::{OnceCell, RefCell};
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub struct Context {
     pub place: Place,
     /// The settings that hold there.
     pub settings: Settings,
+    /// This host, looked up at most once.
+    host: OnceCell<Host>,
     /// Lines for standard error.
     pub notes: Vec<Note>,
 }
@@ -50,6 +53,7 @@ impl Context {
             cwd,
             place,
             settings,
+            host: OnceCell::new(),
             notes: Vec::new(),
         })
     }
@@ -99,6 +103,11 @@ impl Context {
         }
     }
 
+    /// This host: a process does not change it.
+    fn host(&self) -> &Host {
+        self.host.get_or_init(Host::here)
+    }
+
     /// The modes of what we make here.
     pub fn modes(&self) -> Modes {
         let sharing = &self.place.sharing;
@@ -120,14 +129,14 @@ impl Context {
     }
 
     /// What evidence is looked for.
-    pub fn surroundings(&self, host: &Host) -> Surroundings<'_> {
+    pub fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             base: &self.place.base,
             plan_dir: &self.place.plan_dir,
             common_dir: self.place.common_dir.as_deref(),
             presence: self.place.ours.join("presence"),
-            host: host.clone(),
-            registry: std::cell::RefCell::default(),
+            host: self.host().clone(),
+            registry: RefCell::default(),
         }
     }
 
@@ -139,7 +148,7 @@ impl Context {
                     wall: clock::wall(),
                     boot: clock::boot(),
                 },
-                host: Host::here(),
+                host: self.host().clone(),
             },
             default_ttl: self.settings.ttl.as_secs_f64(),
             ticket_ttl: self.settings.ticket_ttl.as_secs_f64(),

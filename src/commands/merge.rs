@@ -16,7 +16,6 @@ use crate::locks::merge::{self, MergeState, Verdicts};
 use crate::report::Note;
 use crate::store::merge::{Committed, Purpose};
 use crate::sys::clock;
-use crate::sys::host::Host;
 use crate::titles::{self, Title};
 
 fn failure(error: Error, id: &PlanId) -> Failure {
@@ -36,7 +35,7 @@ fn decide<T>(
 ) -> Result<Committed<T>> {
     let caller = context.caller(identity);
     let terms = || context.terms();
-    let world = context.surroundings(&Host::here());
+    let world = context.surroundings();
     let rules = context.rules(&terms(), &world);
     let patience = context.settings.guard_timeout;
     let store = context.merge_store();
@@ -66,7 +65,7 @@ fn lock_path(context: &Context) -> String {
 }
 
 fn lease_length(given: &str, flag: &str) -> Result<f64> {
-    let hint = "a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d";
+    let hint = config::DURATION_HINT;
     match config::duration(given) {
         Some(length) if !length.is_zero() => Ok(length.as_secs_f64()),
         Some(_) => {

@@ -121,7 +121,7 @@ fn claim(args: &WindowClaim, caller: &Identity, context: &mut Context) -> Result
     let bot = bot_kind(&args.window)?.to_owned();
     let me = caller.id.as_str().to_owned();
     let terms = context.terms();
-    let world = context.surroundings(&terms.now.host);
+    let world = context.surroundings();
     let by_clock = !caller.explicit;
     let patience = context.settings.guard_timeout;
     let ((window, outcome, now), notes) =

@@ -21,7 +21,6 @@
 //! same, and that is said; the records are then left as they are, so that the next decision
 //! finds a holder whose lock file is gone and drops its entry.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
@@ -80,7 +79,8 @@ impl<'c> Committing<'c> {
         }
     }
 
-    /// Makes `next` true on the disk; fills in what is known only then.
+    /// Makes `next` true on the disk; fills in what is known only then. Returns those that were
+    /// recorded and take part no longer.
     pub(super) fn run(
         &mut self,
         next: &mut MergeState,
@@ -88,7 +88,7 @@ impl<'c> Committing<'c> {
         terms: &Terms,
         world: &dyn World,
         notes: &mut Vec<Note>,
-    ) -> Step {
+    ) -> Step<Vec<String>> {
         let changed = next.lock != self.old.state.lock;
         let removed = self.old.lock.as_ref().filter(|_| changed);
         let mut born = match next.lock.as_mut().filter(|_| changed) {
@@ -124,12 +124,12 @@ impl<'c> Committing<'c> {
             let made = temp.create(&self.store.lock_path)?.ok_or(Stop::StartOver)?;
             lock.mtime_ns = made.mtime_ns;
         }
-        self.dismiss_departed(next);
+        let departed = self.dismiss_departed(next);
         if releases {
             self.finish_release(next, &first, notes)?;
         }
         self.clear_cut_off();
-        Ok(())
+        Ok(departed)
     }
 
     /// Removes the temporary files of grants that were cut off, now that they are taken back.
@@ -286,28 +286,24 @@ impl<'c> Committing<'c> {
         }
     }
 
-    /// Removes the witnesses of those who have just left the queue or lost the lock.
-    fn dismiss_departed(&self, next: &MergeState) {
+    /// Removes the witnesses of those who have just left the queue or lost the lock, and tells
+    /// who they are.
+    fn dismiss_departed(&self, next: &MergeState) -> Vec<String> {
         let old = &self.old.state;
         if nobody_left(old, next) {
-            return;
+            return Vec::new();
         }
-        let mut there: HashSet<&str> = next
-            .queue
-            .iter()
-            .map(|entry| entry.plan_id.as_str())
-            .collect();
-        there.extend(
-            next.lock
-                .as_ref()
-                .and_then(|lock| lock.holder.id())
-                .map(PlanId::as_str),
-        );
-        for (id, record) in &old.records.participants {
-            if record.kind != Kind::Plan && !there.contains(id.as_str()) {
-                witness::remove(self.store.stand, id);
-            }
-        }
+        let there = next.taking_part();
+        let recorded = old.records.participants.iter();
+        let departed = recorded.filter(|(id, _)| !there.contains(id.as_str()));
+        departed
+            .map(|(id, record)| {
+                if record.kind != Kind::Plan {
+                    witness::remove(self.store.stand, id);
+                }
+                id.clone()
+            })
+            .collect()
     }
 
     /// Lets programs that know only plans see the caller alive.
@@ -331,7 +327,7 @@ impl<'c> Committing<'c> {
 
 /// Whether it can be told at a glance that nobody left between two states: the lock is as it was,
 /// and the queue, to which a decision adds at most its caller, has grown.
-pub(super) fn nobody_left(before: &MergeState, after: &MergeState) -> bool {
+fn nobody_left(before: &MergeState, after: &MergeState) -> bool {
     let grown = after.queue.len() > before.queue.len();
     before.lock == after.lock && (grown || before.queue == after.queue)
 }

@@ -5,7 +5,6 @@
 //! When another program was quicker, or took our guard file away, everything starts over from a
 //! fresh snapshot, so a decision may run several times; only the last run counts.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -14,7 +13,7 @@ use crate::lease::Now;
 use crate::liveness::{Terms, World};
 use crate::locks::merge::{MergeState, Records, Verdicts};
 use crate::report::Note;
-use crate::store::commit::{Committing, Stop, nobody_left};
+use crate::store::commit::{Committing, Stop};
 use crate::store::document::{self, Document};
 use crate::store::guard::{Gate, Guard};
 use crate::store::reading::set_aside_note;
@@ -75,11 +74,11 @@ impl MergeStore<'_> {
             };
             let mut committing = Committing::new(self, &guard, &snapshot, purpose);
             match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
-                Ok(()) => {
+                Ok(departed) => {
+                    commit.departed = departed;
                     self.sweep();
                     // Nobody waits while a long queue is taken apart.
                     drop(guard);
-                    commit.departed = departed(&snapshot.state, &commit.state);
                     return Ok(commit);
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -163,28 +162,4 @@ impl MergeStore<'_> {
         file::sweep(self.base, now);
         file::sweep(self.ours, now);
     }
-}
-
-/// Those recorded in `before` that neither hold nor wait in `after`.
-fn departed(before: &MergeState, after: &MergeState) -> Vec<String> {
-    if nobody_left(before, after) {
-        return Vec::new();
-    }
-    let mut there: HashSet<&str> = after
-        .queue
-        .iter()
-        .map(|entry| entry.plan_id.as_str())
-        .collect();
-    there.extend(
-        after
-            .lock
-            .as_ref()
-            .and_then(|lock| lock.holder.id())
-            .map(PlanId::as_str),
-    );
-    let recorded = before.records.participants.keys();
-    recorded
-        .filter(|id| !there.contains(id.as_str()))
-        .cloned()
-        .collect()
 }

@@ -10,15 +10,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::Event;
 use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
-use crate::liveness::{Evidence, Role, Subject, Terms, World, judge};
+use crate::liveness::{Evidence, Role, Subject, World, judge};
 use crate::locks::merge::{self, Admission, Bid, Granted, MergeState, Poll, Waiting};
 use crate::participant::Kind;
-use crate::report::{
-    self, Action, MergeAdmitted, MergeBlocked, Outcome, Report, Staleness, Status,
-};
+use crate::report::{self, Action, MergeAdmitted, MergeBlocked, Outcome, Report, Status};
 use crate::store::merge::Purpose;
 use crate::sys::clock;
-use crate::sys::host::Host;
 use crate::sys::process::{self, ProcessId, Sight};
 use crate::text;
 use crate::titles::Title;
@@ -31,8 +28,7 @@ pub fn acquire(args: &cli::Acquire, context: &mut Context) -> Result<Outcome, Fa
 }
 
 fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -> Result<Outcome> {
-    let host = Host::here();
-    let bid = bid(args, identity, context, &context.surroundings(&host))?;
+    let bid = bid(args, identity, context, &context.surroundings())?;
     let committed = decide(
         context,
         identity,
@@ -41,55 +37,41 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -
         |state, caller, verdicts, rules| merge::acquire(state, caller, &bid, verdicts, rules),
     )?;
     let lock_path = context.merge_store().lock_path;
-    let terms = context.terms();
-    let world = context.surroundings(&terms.now.host);
-    let unvouched =
-        bid.kind == Kind::Plan && !vouched_for(&identity.id, &terms, &world, &committed.state);
     if args.timeout.is_some_and(|seconds| seconds > 0.0) {
         context.inform(
             "--timeout drives nothing: acquire answers at once; ask again to keep the place",
         );
     }
-    match &committed.outcome {
+    if bid.kind == Kind::Plan && !vouched_for(&identity.id, &committed.state, context) {
+        let risk = match &committed.outcome {
+            Admission::Admitted(_) => "reclaim the lock",
+            Admission::Blocked(_) => "drop its place",
+        };
+        context.warn(format!(
+            "nothing vouches for {}: there is no plan of that name, so anyone may {risk}; \
+             --ttl or --while-pid keeps it",
+            identity.id
+        ));
+    }
+    let state = &committed.state;
+    Ok(match &committed.outcome {
         Admission::Admitted(granted) => {
-            if unvouched {
-                context.warn(format!(
-                    "nothing vouches for {id}: there is no plan of that name, so anyone may reclaim the lock; \
-                     --ttl or --while-pid keeps it",
-                    id = identity.id
-                ));
-            }
-            let waiting_count = committed.state.queue.len();
-            Ok(admitted(
+            let waiting_count = state.queue.len();
+            admitted(
                 granted.clone(),
                 waiting_count,
                 identity,
                 args,
                 &lock_path,
                 context,
-            ))
+            )
         }
-        Admission::Blocked(waiting) => {
-            if unvouched {
-                context.warn(format!(
-                    "nothing vouches for {id}: there is no plan of that name, so anyone may drop its place; \
-                     --ttl or --while-pid keeps it",
-                    id = identity.id
-                ));
-            }
-            Ok(blocked(
-                waiting,
-                &committed.state,
-                identity,
-                args,
-                &lock_path,
-                context,
-            ))
-        }
-    }
+        Admission::Blocked(waiting) => blocked(waiting, state, identity, args, &lock_path, context),
+    })
 }
 
-fn vouched_for(id: &PlanId, terms: &Terms, world: &dyn World, state: &MergeState) -> bool {
+fn vouched_for(id: &PlanId, state: &MergeState, context: &Context) -> bool {
+    let terms = context.terms();
     let subject = Subject {
         id: Some(id),
         role: Role::Holder,
@@ -97,7 +79,7 @@ fn vouched_for(id: &PlanId, terms: &Terms, world: &dyn World, state: &MergeState
         seen_at: terms.now.moment.wall,
         records_lost_at: None,
     };
-    judge(&subject, terms, world).staleness != Staleness::Stale
+    !judge(&subject, &terms, &context.surroundings()).is_stale()
 }
 
 /// What the caller brings along: of which kind it is, and for how long.

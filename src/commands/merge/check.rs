@@ -46,7 +46,7 @@ fn check_as(
         return free(plan_id, lock_path);
     }
     let terms = context.terms();
-    let world = context.surroundings(&terms.now.host);
+    let world = context.surroundings();
     let verdicts = seen.judge(None, &terms, &world);
     let state = merge::view(&seen, &verdicts);
     let Some(lock) = &state.lock else {

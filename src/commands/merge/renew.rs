@@ -12,7 +12,6 @@ use crate::locks::merge::{self, Bid, Renewal};
 use crate::participant::Kind;
 use crate::report::{Action, MergeRefused, MergeRenewed, Outcome, Refusal, Report, Status};
 use crate::store::merge::Purpose;
-use crate::sys::host::Host;
 
 /// `merge renew`.
 pub fn renew(args: &cli::Renew, context: &mut Context) -> Result<Outcome, Failure> {
@@ -27,7 +26,7 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Re
         .as_deref()
         .map(|given| lease_length(given, "--ttl"))
         .transpose()?;
-    let keeps_plans = context.surroundings(&Host::default()).keeps_plans();
+    let keeps_plans = context.surroundings().keeps_plans();
     let bid = Bid {
         kind: if ttl.is_none() && identity.explicit && keeps_plans != Evidence::Absent {
             Kind::Plan

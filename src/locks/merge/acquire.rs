@@ -262,21 +262,20 @@ fn all_passed_over(
     let (Some(limit), Some(idle)) = (rules.pass_over, &state.records.idle) else {
         return false;
     };
-    let long = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds >= limit);
     // A pass-over frees nothing, so wall clocks will do between machines.
-    long(Some(rules.now.elapsed_or_wall(idle.since, &idle.host)))
+    rules.now.elapsed_or_wall(idle.since, &idle.host) >= limit
         && ahead.iter().all(|entry| {
             let present = verdicts
                 .waiters
                 .get(&entry.plan_id)
                 .is_some_and(|v| v.present);
             let quiet = match state.records.participant(&entry.plan_id) {
-                Some(record) => Some(rules.now.elapsed_or_wall(record.ticket, &record.host)),
+                Some(record) => rules.now.elapsed_or_wall(record.ticket, &record.host),
                 // Another program's polls do not show, and a time in the future tells nothing.
-                None if entry.ts > rules.now.moment.wall + limit => Some(f64::INFINITY),
-                None => Some(rules.now.moment.wall - entry.ts),
+                None if entry.ts > rules.now.moment.wall + limit => f64::INFINITY,
+                None => rules.now.moment.wall - entry.ts,
             };
-            !present && long(quiet)
+            !present && quiet >= limit
         })
 }
 

@@ -1,7 +1,5 @@
 //! Finishing what an interrupted commit, or another program, left undone.
 
-use std::collections::HashSet;
-
 use crate::identity::PlanId;
 use crate::liveness::Verdict;
 use crate::queue;
@@ -92,14 +90,8 @@ fn forget_grant(state: &mut MergeState, id: &str) {
 
 /// Drops the records of those who neither hold nor wait.
 fn drop_departed(state: &mut MergeState) {
-    let holder = state
-        .lock
-        .as_ref()
-        .and_then(|lock| lock.holder.id())
-        .cloned();
-    let MergeState { queue, records, .. } = state;
-    let queued: HashSet<&str> = queue.iter().map(|entry| entry.plan_id.as_str()).collect();
-    records.participants.retain(|id, _| {
-        queued.contains(id.as_str()) || holder.as_ref().is_some_and(|holder| holder.as_str() == id)
-    });
+    let mut participants = std::mem::take(&mut state.records.participants);
+    let there = state.taking_part();
+    participants.retain(|id, _| there.contains(id.as_str()));
+    state.records.participants = participants;
 }

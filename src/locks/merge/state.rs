@@ -1,6 +1,6 @@
 //! The state of the merge lock and the verdicts on those who take part: plain data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::identity::PlanId;
@@ -167,6 +167,13 @@ impl MergeState {
         let record = self.records.participant(lock.holder.id()?.as_str())?;
         let grant = record.grant.as_ref()?;
         grant.made_lock_of(lock.mtime_ns).then_some(record)
+    }
+
+    /// The ids of those who wait or hold.
+    pub fn taking_part(&self) -> HashSet<&str> {
+        let holder = self.lock.as_ref().and_then(|lock| lock.holder.id());
+        let queued = self.queue.iter().map(|entry| entry.plan_id.as_str());
+        queued.chain(holder.map(PlanId::as_str)).collect()
     }
 
     /// Whether the lock file is what a release that was cut off meant to remove.
