@@ -4,7 +4,7 @@
 //! - [`mod@file`]: opening state files safely, temporary files, links, modes
 //! - [`host`]: which boot, machine and namespaces this is
 //! - [`process`]: whether a process runs
-//! - [`signals`]: signals that are errors to us, not deaths
+//! - [`signals`]: catching, sending and naming signals; those that are errors to us, not deaths
 //! - [`user`]: who we are, and the names of others
 
 pub mod clock;
