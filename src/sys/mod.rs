@@ -6,6 +6,7 @@
 //! - [`process`]: whether a process runs
 //! - [`signals`]: catching, sending and naming signals; those that are errors to us, not deaths
 //! - [`user`]: who we are, and the names of others
+//! - [`wake`]: what ends a sleep: files, processes, signals, time
 
 pub mod clock;
 pub mod file;
@@ -13,3 +14,4 @@ pub mod host;
 pub mod process;
 pub mod signals;
 pub mod user;
+pub mod wake;
