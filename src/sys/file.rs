@@ -9,7 +9,7 @@ mod dirs;
 mod temp;
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -265,6 +265,16 @@ pub fn is_at(file: &File, path: &Path) -> Result<bool> {
     Ok(instance(path)?.is_some_and(|there| there.same_file(&held)))
 }
 
+/// Removes the file at `path` unless some process holds a kernel lock on it; nobody can lock it
+/// and find it in place afterwards. Best effort.
+pub fn remove_if_free(path: &Path) {
+    let Ok(Some(file)) = open(path) else { return };
+    // Unlinked while locked: whoever locks it next sees that it is no longer at its path.
+    if file.try_lock().is_ok() && is_at(&file, path).unwrap_or(false) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// Removes the file at `path`; that there is none is fine.
 pub fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
@@ -296,6 +306,36 @@ pub fn append(path: &Path, bytes: &[u8], modes: Modes) -> Result<()> {
     } else {
         Err(fail(&io::Error::from(io::ErrorKind::WriteZero)))
     }
+}
+
+/// Lengthens the regular file at `path` by a byte, so that those who watch it wake; never makes
+/// one. Whether that worked. Best effort.
+pub fn touch(path: &Path) -> bool {
+    let opened = OpenOptions::new()
+        .append(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path);
+    match opened {
+        Ok(mut file) => require_regular(&file, path).is_ok() && matches!(file.write(b"."), Ok(1)),
+        Err(_) => false,
+    }
+}
+
+/// The last `limit` bytes of the regular file at `path`; `None` when there is none.
+///
+/// # Errors
+/// Not a regular file, or not readable.
+pub fn read_end(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+    let Some(mut file) = open(path)? else {
+        return Ok(None);
+    };
+    let fail = |e: io::Error| Error::io("read", path, &e);
+    let size = file.metadata().map_err(fail)?.size();
+    file.seek(SeekFrom::Start(size.saturating_sub(limit)))
+        .map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(fail)?;
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]
@@ -383,5 +423,73 @@ mod tests {
         let made = make_dirs(&deep, MODES).expect("made");
         assert_eq!(made, [dir.path().join("a"), deep.clone()]);
         assert!(make_dirs(&deep, MODES).expect("again").is_empty());
+    }
+
+    #[test]
+    fn a_touch_lengthens_and_never_makes() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let path = dir.path().join("x");
+        assert!(!touch(&path));
+        assert!(!path.exists());
+        std::fs::write(&path, b"one").expect("write");
+        assert!(touch(&path));
+        let length = std::fs::metadata(&path).expect("metadata").len();
+        assert_eq!(length, 4);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("symlink");
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("mkfifo");
+        // A reader, so that opening the FIFO to write works.
+        let _reader = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&fifo)
+            .expect("open");
+        for odd in [&link, &fifo, &dir.path().to_owned()] {
+            assert!(!touch(odd), "{}", odd.display());
+        }
+        assert_eq!(std::fs::metadata(&path).expect("metadata").len(), length);
+    }
+
+    #[test]
+    fn only_what_nobody_holds_is_removed() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let path = dir.path().join("x");
+        for shared in [false, true] {
+            let file = open_lock(&path, MODES).expect("made");
+            let locked = if shared {
+                file.try_lock_shared()
+            } else {
+                file.try_lock()
+            };
+            locked.expect("locked");
+            remove_if_free(&path);
+            assert!(path.exists(), "shared: {shared}");
+            // Not only dropped: another test may be about to execute something, and hold a copy.
+            file.unlock().expect("unlocked");
+            remove_if_free(&path);
+            assert!(!path.exists(), "shared: {shared}");
+        }
+        remove_if_free(&path);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).expect("symlink");
+        remove_if_free(&link);
+        assert!(link.symlink_metadata().is_ok());
+        remove_if_free(dir.path());
+        assert!(dir.path().exists());
+    }
+
+    #[test]
+    fn the_end_of_a_file_is_its_last_bytes() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let path = dir.path().join("x");
+        assert_eq!(read_end(&path, 4).expect("read"), None);
+        std::fs::write(&path, b"0123456789").expect("write");
+        let end = |limit| read_end(&path, limit).expect("read").expect("there");
+        assert_eq!(end(4), b"6789");
+        assert_eq!(end(10), b"0123456789");
+        assert_eq!(end(99), b"0123456789");
+        assert_eq!(end(0), b"");
+        assert!(read_end(dir.path(), 4).is_err());
     }
 }

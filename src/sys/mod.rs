@@ -3,7 +3,8 @@
 //! - [`clock`]: wall clock and boot-time clock
 //! - [`mod@file`]: opening state files safely, temporary files, links, modes
 //! - [`host`]: which boot, machine and namespaces this is
-//! - [`process`]: whether a process runs
+//! - [`process`]: whether a process runs, and whose child this one is
+//! - [`random`]: names that nobody else has
 //! - [`signals`]: catching, sending and naming signals; those that are errors to us, not deaths
 //! - [`user`]: who we are, and the names of others
 //! - [`wake`]: what ends a sleep: files, processes, signals, time
@@ -12,6 +13,7 @@ pub mod clock;
 pub mod file;
 pub mod host;
 pub mod process;
+pub mod random;
 pub mod signals;
 pub mod user;
 pub mod wake;

@@ -1,11 +1,15 @@
 //! Whether a process runs. A process is its number *and* its start time: numbers are reused.
 
 use std::fs::File;
+use std::os::unix::process::parent_id;
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+
+/// Numbers that are reused meanwhile could make a circle of parents: it is not followed for ever.
+const MOST_ANCESTORS: usize = 1024;
 
 /// A process, as one pid namespace of one boot names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,8 +56,31 @@ pub fn look(pid: i32) -> Sight {
     }
 }
 
+/// This process's parent, its parent, and so on, nearest first.
+///
+/// The list may be short: it ends at the first one that cannot be seen, as where `/proc` hides
+/// other users' processes, or where the parent is in an outer pid namespace. One that ends
+/// meanwhile ends the list too.
+pub fn ancestors() -> Vec<ProcessId> {
+    let mut found = Vec::new();
+    let mut next = i32::try_from(parent_id()).unwrap_or(0);
+    while next > 0 && found.len() < MOST_ANCESTORS {
+        let Some(facts) = facts(next).filter(|facts| !facts.zombie) else {
+            break;
+        };
+        found.push(ProcessId {
+            pid: next,
+            start: facts.start,
+        });
+        next = facts.parent;
+    }
+    found
+}
+
 struct Facts {
     zombie: bool,
+    /// 0 where it has none, or none that can be seen.
+    parent: i32,
     start: String,
 }
 
@@ -77,9 +104,11 @@ fn parse_stat(stat: &[u8]) -> Option<Facts> {
         .split_ascii_whitespace()
         .collect();
     let state = *fields.first()?;
+    let parent = fields.get(1)?.parse().ok()?;
     let start = *fields.get(19)?;
     Some(Facts {
         zombie: matches!(state, "Z" | "X" | "x"),
+        parent,
         start: start.to_owned(),
     })
 }
@@ -87,15 +116,17 @@ fn parse_stat(stat: &[u8]) -> Option<Facts> {
 #[cfg(target_os = "macos")]
 fn facts(pid: i32) -> Option<Facts> {
     let output = std::process::Command::new("/bin/ps")
-        .args(["-o", "stat=,lstart=", "-p", &pid.to_string()])
+        .args(["-o", "ppid=,stat=,lstart=", "-p", &pid.to_string()])
         .env("LC_ALL", "C")
         .env("TZ", "UTC")
         .stdin(std::process::Stdio::null())
         .output()
         .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let (state, start) = text.trim().split_once(char::is_whitespace)?;
+    let (parent, rest) = text.trim().split_once(char::is_whitespace)?;
+    let (state, start) = rest.trim_start().split_once(char::is_whitespace)?;
     Some(Facts {
+        parent: parent.parse().ok()?,
         zombie: state.starts_with('Z'),
         start: start.trim().to_owned(),
     })
@@ -164,12 +195,34 @@ mod tests {
         let forged = b"7 (a) Z 1 2) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4242 9 9";
         let facts = parse_stat(forged).expect("well formed");
         assert!(!facts.zombie);
+        assert_eq!(facts.parent, 1);
         assert_eq!(facts.start, "4242");
+    }
+
+    #[test]
+    fn ancestors_are_a_chain_of_parents_from_ours() {
+        let chain = ancestors();
+        let parent = i32::try_from(parent_id()).expect("a pid");
+        assert_eq!(chain.first().map(|process| process.pid), Some(parent));
+        for pair in chain.windows(2) {
+            let facts = facts(pair[0].pid).expect("it runs");
+            assert_eq!(facts.parent, pair[1].pid, "{chain:?}");
+        }
+        for process in &chain {
+            assert_eq!(look(process.pid), Sight::Running(process.start.clone()));
+        }
+        assert!(!chain.contains(&me().expect("own /proc entry")));
+        // To the end, unless something on the way is hidden from us.
+        let last = chain.last().expect("a parent");
+        let above = facts(last.pid).expect("it runs").parent;
+        assert!(above == 0 || facts(above).is_none(), "{chain:?}");
     }
 
     #[test]
     fn a_torn_stat_is_no_fact() {
         assert!(parse_stat(b"7 (a) S 1").is_none());
+        let odd_parent = b"7 (a) S x 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4242 9 9";
+        assert!(parse_stat(odd_parent).is_none());
         assert!(parse_stat(b"").is_none());
     }
 }
