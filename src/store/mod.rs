@@ -6,6 +6,7 @@
 //! - [`lock_file`]: the one-line file that names the holder
 //! - [`witness`]: the directory by which other programs see our participants alive
 //! - [`ground`]: the directories that all of it stands in
+//! - [`presence`]: a lock by which others see that a process lives
 //! - `reading`: the merge lock's whole state, loaded
 //! - [`merge`]: a decision on it, run
 //! - `commit`: the order in which a decision reaches the disk
@@ -16,6 +17,7 @@ pub mod ground;
 pub mod guard;
 pub mod lock_file;
 pub mod merge;
+pub mod presence;
 mod reading;
 pub mod records;
 pub mod witness;

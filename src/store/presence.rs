@@ -1,0 +1,317 @@
+//! Presence: a kernel lock that a process keeps for as long as it takes part and lives.
+//!
+//! Each process that takes part has a file of its own, `<ours>/presence/<name>`, whose name is
+//! random, and keeps an exclusive `flock` on it. Others see that it lives by the lock, and make
+//! it look again by lengthening the file, which it watches.
+//!
+//! **Beginning.** Make a file of a new random name, lock it without waiting, and see that it is
+//! still what stands at its path: a sweep may have come between. If not, take another name.
+//!
+//! **Ending.** Unlink the file while it is still locked, then unlock it. Only who holds the lock
+//! unlinks. Children that the process started never have the lock: the descriptor is closed
+//! when they begin, and unlocking takes the lock even from a copy that is not closed yet.
+//!
+//! **A crash** drops the lock, at the latest when children that were about to begin have begun,
+//! and leaves an unlocked file, which the next commit's [`sweep`] removes.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::sys::file::{self, Modes};
+use crate::sys::random;
+use crate::text;
+
+/// How many random bytes make a name.
+const NAME_BYTES: usize = 8;
+/// A name is lost only to somebody who looks at, or sweeps, the file just as it is made.
+const TRIES: usize = 100;
+
+/// This process takes part; over when dropped.
+#[derive(Debug)]
+#[must_use = "dropped at once it shows nobody that we live"]
+pub struct Presence {
+    name: String,
+    path: PathBuf,
+    lock: File,
+}
+
+impl Presence {
+    /// Begins to take part in what is kept in `ours`.
+    ///
+    /// # Errors
+    /// The file cannot be made, or the file system has no locks.
+    pub fn begin(ours: &Path, modes: Modes) -> Result<Self> {
+        let directory = directory(ours);
+        file::make_dirs(&directory, modes)?;
+        for _ in 0..TRIES {
+            let name = random::hex(NAME_BYTES)?;
+            let path = directory.join(&name);
+            let lock = file::open_lock(&path, modes)?;
+            match lock.try_lock() {
+                Ok(()) if file::is_at(&lock, &path)? => return Ok(Self { name, path, lock }),
+                // A sweep has removed it, or somebody looks at it just now.
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error))
+                    if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(error)) => {
+                    let _ = file::remove(&path);
+                    return Err(Error::io("lock", &path, &error)
+                        .with_hint("locks must work on the file system of the repository"));
+                }
+            }
+            // What somebody looks at just now is left to the next sweep.
+            drop(lock);
+            file::remove_if_free(&path);
+        }
+        Err(Error::new(
+            ErrorKind::Timeout,
+            format!(
+                "no file in {} stays locked: somebody removes or locks them all",
+                text::path(&directory)
+            ),
+        ))
+    }
+
+    /// The file's name, by which others find it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file still stands where others look for it; not, where that cannot be seen.
+    pub fn stands(&self) -> bool {
+        file::is_at(&self.lock, &self.path).unwrap_or(false)
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if self.stands() {
+            // What stays is unlocked, and swept.
+            let _ = file::remove(&self.path);
+        }
+        // Closing is not enough: a child that is about to begin has a copy for a moment.
+        let _ = self.lock.unlock();
+    }
+}
+
+/// Where presence files are kept.
+pub fn directory(ours: &Path) -> PathBuf {
+    ours.join("presence")
+}
+
+/// The presence file called `name`; `None` for what is not the plain name of a file.
+pub fn path(ours: &Path, name: &str) -> Option<PathBuf> {
+    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+    plain.then(|| directory(ours).join(name))
+}
+
+/// Makes the process whose presence file is called `name` look again. Whether one was told that
+/// lives. Best effort.
+pub fn poke(ours: &Path, name: &str) -> bool {
+    path(ours, name)
+        .is_some_and(|path| file::is_locked(&path).unwrap_or(false) && file::touch(&path))
+}
+
+/// Removes the presence files of the dead, except those whose name is `known`: still on record,
+/// they are looked for. Best effort.
+pub fn sweep(ours: &Path, known: impl Fn(&str) -> bool) {
+    let Ok(entries) = std::fs::read_dir(directory(ours)) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        // Names of ours are all of them text.
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        if !known(&name) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            file::remove_if_free(&entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    const MODES: Modes = Modes {
+        file: 0o644,
+        dir: 0o755,
+        group: None,
+    };
+
+    fn begin(ours: &tempfile::TempDir) -> Presence {
+        Presence::begin(ours.path(), MODES).expect("begun")
+    }
+
+    fn names(ours: &tempfile::TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(directory(ours.path())).expect("list");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("entry").file_name().into_string())
+            .map(|name| name.expect("text"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// What a crash leaves: the file without the lock.
+    fn leave(ours: &tempfile::TempDir, name: &str) -> PathBuf {
+        let path = path(ours.path(), name).expect("a name");
+        std::fs::write(&path, b"").expect("write");
+        path
+    }
+
+    struct Reaped(Child);
+
+    impl Drop for Reaped {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn two_that_take_part_have_two_names_and_leave_nothing() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        let (one, two) = (begin(&ours), begin(&ours));
+        let mut both = [one.name().to_owned(), two.name().to_owned()];
+        both.sort();
+        assert_ne!(both[0], both[1]);
+        assert_eq!(names(&ours), both);
+        for presence in [&one, &two] {
+            assert!(presence.stands());
+            assert_eq!(
+                path(ours.path(), presence.name()).as_deref(),
+                Some(presence.path())
+            );
+            assert!(file::is_locked(presence.path()).expect("look"));
+        }
+        drop(one);
+        assert_eq!(names(&ours), [two.name()]);
+        drop(two);
+        assert!(names(&ours).is_empty());
+    }
+
+    #[test]
+    fn a_sweep_takes_what_the_dead_left_and_nobody_knows() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        let living = begin(&ours);
+        let (dead, recorded) = (leave(&ours, "dead"), leave(&ours, "recorded"));
+        std::fs::create_dir(directory(ours.path()).join("dir")).expect("mkdir");
+        sweep(ours.path(), |name| name == "recorded");
+        assert!(!dead.exists());
+        assert!(recorded.exists());
+        assert!(living.stands());
+        let mut left = ["dir", "recorded", living.name()].map(str::to_owned);
+        left.sort();
+        assert_eq!(names(&ours), left);
+        sweep(&ours.path().join("missing"), |_| false);
+    }
+
+    #[test]
+    fn a_file_that_was_taken_away_no_longer_stands_and_its_successor_is_left_alone() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        let presence = begin(&ours);
+        std::fs::remove_file(presence.path()).expect("remove");
+        assert!(!presence.stands());
+        let other = leave(&ours, presence.name());
+        assert!(!presence.stands());
+        drop(presence);
+        assert!(other.exists());
+    }
+
+    #[test]
+    fn only_the_living_are_poked() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        let living = begin(&ours);
+        let name = living.name().to_owned();
+        let dead = leave(&ours, "dead");
+        assert!(poke(ours.path(), &name));
+        assert_eq!(std::fs::metadata(living.path()).expect("there").len(), 1);
+        assert!(living.stands());
+        assert!(!poke(ours.path(), "dead"));
+        assert_eq!(std::fs::metadata(dead).expect("there").len(), 0);
+        drop(living);
+        assert!(!poke(ours.path(), &name));
+        assert!(!directory(ours.path()).join(&name).exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_poke_wakes_who_watches_its_own_file() {
+        use crate::sys::signals::Signals;
+        use crate::sys::wake::{self, Watch};
+        use std::time::{Duration, Instant};
+
+        let ours = tempfile::tempdir().expect("temp dir");
+        let living = begin(&ours);
+        let signals = Signals::arm(&[]).expect("armed");
+        let mut watch = Watch::new();
+        watch.set(&[living.path().to_owned()]);
+        watch.drain();
+        assert!(poke(ours.path(), living.name()));
+        let (start, long) = (Instant::now(), Duration::from_secs(20));
+        wake::sleep(&watch, &[], &signals, long);
+        assert!(start.elapsed() < long);
+        watch.drain();
+        // Looking at whether it lives changes nothing, and wakes nobody.
+        assert!(file::is_locked(living.path()).expect("look"));
+        sweep(ours.path(), |_| false);
+        let (end, short) = (Instant::now() + long, Duration::from_millis(20));
+        loop {
+            let start = Instant::now();
+            wake::sleep(&watch, &[], &signals, short);
+            // Shorter once in a while, when another test's signal hits this thread.
+            if start.elapsed() >= short {
+                break;
+            }
+            assert!(Instant::now() < end, "something keeps waking it");
+        }
+    }
+
+    #[test]
+    fn a_child_does_not_keep_the_lock_of_who_started_it() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        let presence = begin(&ours);
+        // A second name shows the lock after the first is gone.
+        let link = ours.path().join("link");
+        std::fs::hard_link(presence.path(), &link).expect("link");
+        let child = Command::new("sh")
+            .args(["-c", "read line"])
+            .stdin(Stdio::piped())
+            .spawn();
+        let mut child = Reaped(child.expect("spawn"));
+        assert!(file::is_locked(&link).expect("look"));
+        drop(presence);
+        assert!(!file::is_locked(&link).expect("look"));
+        assert!(child.0.try_wait().expect("wait").is_none(), "it runs on");
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_no_names() {
+        let ours = Path::new("/ours");
+        for odd in ["", ".", "..", ".hidden", "a/b", "../x", "/", "a\0b"] {
+            assert_eq!(path(ours, odd), None, "{odd:?}");
+            assert!(!poke(ours, odd), "{odd:?}");
+        }
+        let plain = path(ours, "0123456789abcdef");
+        assert_eq!(
+            plain.as_deref(),
+            Some(Path::new("/ours/presence/0123456789abcdef"))
+        );
+    }
+
+    #[test]
+    fn where_no_file_can_be_made_there_is_an_error() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        std::fs::write(directory(ours.path()), b"").expect("write");
+        let said = Presence::begin(ours.path(), MODES).expect_err("refused");
+        assert!(said.to_string().contains("presence"), "{said}");
+    }
+}
