@@ -5,6 +5,8 @@
 //! not empty. It is written with one `write`, outside every guard. Failing to log never affects
 //! a lock.
 
+pub mod holds;
+
 use std::path::Path;
 
 use chrono::{Local, SecondsFormat, Utc};
