@@ -293,7 +293,7 @@ mod tests {
         while !enough(&all) {
             assert!(Instant::now() < end, "only {all:?} arrived");
             all.extend(signals.take());
-            std::thread::yield_now();
+            crate::sys::clock::pause(Duration::from_millis(1));
         }
         all
     }
@@ -320,16 +320,14 @@ mod tests {
         }
     }
 
-    /// Runs `test` of this binary in a process of its own, begun by `shell`; gives it to
+    /// Runs `test` of this binary in a process of its own, begun by the shell words `start`; gives it to
     /// `meanwhile` once it is ready, then returns how it ended.
-    fn apart(test: &str, shell: &str, meanwhile: impl FnOnce(i32)) -> ExitStatus {
+    fn apart(test: &str, start: &str, meanwhile: impl FnOnce(i32)) -> ExitStatus {
         let dir = tempfile::tempdir().expect("temp dir");
         let ready = dir.path().join("ready");
         let child = Command::new("sh")
             .arg("-c")
-            .arg(format!(
-                r#"{shell} exec "$0" --exact "$1" --test-threads=1"#
-            ))
+            .arg(format!(r#"{start} "$0" --exact "$1" --test-threads=1"#))
             .arg(std::env::current_exe().expect("this binary"))
             .arg(format!("sys::signals::tests::{test}"))
             .env(ROLE, &ready)
@@ -406,9 +404,13 @@ mod tests {
             }
             panic!("outlived its signal");
         }
-        let status = apart("a_dropped_set_gives_back_the_default_action", "", |pid| {
-            send(pid, libc::SIGTERM).expect("sent");
-        });
+        let status = apart(
+            "a_dropped_set_gives_back_the_default_action",
+            "exec",
+            |pid| {
+                send(pid, libc::SIGTERM).expect("sent");
+            },
+        );
         assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
     }
 
@@ -422,7 +424,7 @@ mod tests {
             assert!(arrived[0].ends(), "{arrived:?}");
             return;
         }
-        let status = apart("a_parent_is_recognised", "", |pid| {
+        let status = apart("a_parent_is_recognised", "exec", |pid| {
             send(pid, libc::SIGINT).expect("sent");
         });
         assert!(status.success(), "{status}");
@@ -446,7 +448,37 @@ mod tests {
             return;
         }
         let test = "what_was_ignored_from_the_start_stays_ignored";
-        let status = apart(test, "trap '' HUP;", |_| {});
+        let status = apart(test, "trap '' HUP; exec", |_| {});
+        assert!(status.success(), "{status}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_the_kernel_sends_by_itself_is_told_apart() {
+        let mut signals = Signals::arm(&[libc::SIGALRM]).expect("armed");
+        nix::unistd::alarm::set(1);
+        let arrived = arrivals(&mut signals, |all| !all.is_empty());
+        assert!(arrived[0].from_kernel, "{arrived:?}");
+        assert!(!arrived[0].from_parent, "{arrived:?}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_end_of_a_child_arrives_even_where_that_was_ignored() {
+        if let Some(ready) = role() {
+            let mut signals = Signals::arm(&[CHILD]).expect("armed");
+            say_ready(&ready);
+            let child = Command::new("sh").args(["-c", "exit 7"]).spawn();
+            let mut child = Reaped(child.expect("spawn"));
+            let arrived = arrivals(&mut signals, |all| !all.is_empty());
+            assert_eq!(arrived[0].signal, CHILD);
+            assert!(!arrived[0].from_kernel && !arrived[0].ends());
+            assert_eq!(child.ended().code(), Some(7));
+            return;
+        }
+        let test = "the_end_of_a_child_arrives_even_where_that_was_ignored";
+        // Shells do not ignore this one.
+        let status = apart(test, "exec env --ignore-signal=CHLD", |_| {});
         assert!(status.success(), "{status}");
     }
 
