@@ -82,6 +82,9 @@ pub enum Family {
     /// The merge lock: one merge at a time, first come first served
     #[command(subcommand)]
     Merge(Merge),
+    /// Record this process as what the enclosing run has started, then become the command
+    #[command(hide = true)]
+    Become(Become),
 }
 
 /// The verbs of the merge lock.
@@ -89,6 +92,8 @@ pub enum Family {
 pub enum Merge {
     /// Join the queue, and take the lock when first in it; exits 75 while others are ahead
     Acquire(Acquire),
+    /// Wait for the lock, run a command under it, and let go
+    Run(Run),
     /// Say who holds the lock, without touching it
     Check(Check),
     /// Let go of the lock, or leave the queue
@@ -108,12 +113,28 @@ pub struct Who {
     pub plan_id: Option<OsString>,
 }
 
+/// Whether to wait for a turn.
+#[derive(Args, Clone, Debug)]
+pub struct Patience {
+    /// Wait for the turn, at most this long, as in --wait=5m [default: locks.waitTimeout, else
+    /// without end]
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "not given, given, given with a value")]
+    pub wait: Option<Option<String>>,
+    /// Answer at once
+    #[arg(long, conflicts_with = "wait")]
+    pub no_wait: bool,
+}
+
 /// `merge acquire`.
 #[derive(Args, Debug)]
 pub struct Acquire {
     /// Who is asking.
     #[command(flatten)]
     pub who: Who,
+    /// Whether to wait.
+    #[command(flatten)]
+    pub patience: Patience,
     /// Keep the lock for this long unless renewed, such as 90s, 5m or 1h30m [default: locks.ttl]
     #[arg(long, value_name = "DURATION", conflicts_with = "while_pid")]
     pub ttl: Option<String>,
@@ -129,6 +150,60 @@ pub struct Acquire {
     /// Leave the title for prompts and terminals alone
     #[arg(long)]
     pub no_title_token: bool,
+}
+
+/// What becomes of a command whose lock is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnLoss {
+    /// It is ended: TERM, then KILL after 10 s
+    End,
+    /// It runs to its end
+    Continue,
+}
+
+/// `merge run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// Whether to wait.
+    #[command(flatten)]
+    pub patience: Patience,
+    /// The exit code when the lock was not to be had
+    #[arg(
+        short = 'E',
+        long = "conflict-exit-code",
+        value_name = "CODE",
+        default_value_t = 75
+    )]
+    pub blocked_code: u8,
+    /// What the lock is needed for; shown to those who wait
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub reason: Option<String>,
+    /// End the command when it has held the lock for this long
+    #[arg(long, value_name = "DURATION")]
+    pub max_hold: Option<String>,
+    /// Kill the command when it still runs this long after it was asked to end
+    #[arg(long, value_name = "DURATION")]
+    pub kill_after: Option<String>,
+    /// What becomes of the command when the lock is lost
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnLoss::End)]
+    pub on_loss: OnLoss,
+    /// Leave the title for prompts and terminals alone
+    #[arg(long)]
+    pub no_title_token: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// `become`: the inside of a run.
+#[derive(Args, Debug)]
+pub struct Become {
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
 }
 
 /// `merge check`.

@@ -21,6 +21,8 @@ pub struct Settings {
     pub pass_over: Option<Duration>,
     /// How long to try for the guard of the state files.
     pub guard_timeout: Duration,
+    /// How long to wait for a turn where nothing else is said; none: without end.
+    pub wait_timeout: Option<Duration>,
     /// Whether prompts and terminals show a title.
     pub title: bool,
 }
@@ -36,6 +38,7 @@ const TTL: Setting = Setting::new("locks.ttl", "GIT_LOCKS_TTL");
 const TICKET_TTL: Setting = Setting::new("locks.ticketTtl", "GIT_LOCKS_TICKET_TTL");
 const PASS_OVER: Setting = Setting::new("locks.passOver", "GIT_LOCKS_PASS_OVER");
 const GUARD_TIMEOUT: Setting = Setting::new("locks.guardTimeout", "GIT_LOCKS_GUARD_TIMEOUT");
+const WAIT_TIMEOUT: Setting = Setting::new("locks.waitTimeout", "GIT_LOCKS_WAIT_TIMEOUT");
 const TITLE: Setting = Setting::new("locks.title", "GIT_LOCKS_TITLE");
 const FORMAT: Setting = Setting::new("locks.format", "GIT_LOCKS_FORMAT");
 
@@ -201,6 +204,9 @@ fn settings(find: &dyn Fn(Setting) -> Option<Set>) -> Result<Settings> {
         ticket_ttl: lasting(TICKET_TTL, 900)?,
         pass_over: Some(or_none(PASS_OVER, 120)?).filter(|after| !after.is_zero()),
         guard_timeout: or_none(GUARD_TIMEOUT, 30)?,
+        wait_timeout: find(WAIT_TIMEOUT)
+            .map(|found| found.read(duration, DURATION_HINT))
+            .transpose()?,
         title: match find(TITLE) {
             Some(found) => found.read(boolean, "it is true or false")?,
             None => true,
@@ -291,6 +297,7 @@ mod tests {
             ticket_ttl: Duration::from_secs(900),
             pass_over: Some(Duration::from_secs(120)),
             guard_timeout: Duration::from_secs(30),
+            wait_timeout: None,
             title: true,
         };
         assert_eq!(given("none.set", "").ok(), Some(expected));

@@ -20,6 +20,14 @@ pub enum ErrorKind {
     Io,
     /// A guard could not be had in time; the caller may try again.
     Timeout,
+    /// This signal came before what was asked for.
+    Interrupted(i32),
+    /// The command to run does not exist.
+    CommandNotFound,
+    /// The command to run cannot be executed.
+    CannotExecute,
+    /// The lock under which the command should run is not held any more.
+    Lost,
 }
 
 impl ErrorKind {
@@ -27,19 +35,23 @@ impl ErrorKind {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Usage => "INVALID_INPUT",
-            Self::NotFound | Self::NotARepository => "NOT_FOUND",
-            Self::Io => "IO",
-            Self::Timeout => "TIMEOUT",
+            Self::NotFound | Self::NotARepository | Self::CommandNotFound => "NOT_FOUND",
+            Self::Io | Self::CannotExecute | Self::Lost => "IO",
+            Self::Timeout | Self::Interrupted(_) => "TIMEOUT",
         }
     }
 
     /// The exit code of a command that ends with this kind of error.
-    pub const fn exit(self) -> Exit {
+    pub fn exit(self) -> Exit {
         match self {
             Self::Usage => Exit::USAGE,
             Self::NotFound => Exit::REFUSED,
             Self::NotARepository | Self::Io => Exit::FATAL,
             Self::Timeout => Exit::BLOCKED,
+            Self::Interrupted(signal) => Exit::signal(signal),
+            Self::CommandNotFound => Exit::COMMAND_NOT_FOUND,
+            Self::CannotExecute => Exit::CANNOT_EXECUTE,
+            Self::Lost => Exit::LOST,
         }
     }
 }

@@ -91,6 +91,15 @@ fn not_an_id(source: &str, value: &OsStr) -> Error {
     ))
 }
 
+/// `id` with a dash and `suffix`, cut where it would be too long: for one of several calls that ask
+/// under the same id.
+pub fn suffixed(id: &PlanId, suffix: &str) -> PlanId {
+    let room = MAX_LENGTH.saturating_sub(suffix.len() + 1);
+    // A plan id is ASCII.
+    let kept = id.0.get(..room).unwrap_or(&id.0);
+    PlanId(format!("{kept}-{suffix}"))
+}
+
 /// A name of any bytes as a plan id: itself if it is one, else converted and told apart by its
 /// hash.
 pub fn from_name(name: &OsStr) -> PlanId {

@@ -15,7 +15,11 @@
 //! |---|---|
 //! | [`program`] | one run: parse, do, render, exit code |
 //! | [`commands`] | one file per command: arguments in, a report out |
+//! | [`voice`] | what is said on standard error while a command works |
 //! | [`output`] | a report as TOON, JSON or sentences: pure functions |
+//! | [`run`] | the one runner: a command under a lock |
+//! | [`progress`] | what a person sees while a call waits |
+//! | [`wait`] | the one waiting loop |
 //! | [`titles`] | title tokens for prompts and terminals |
 //! | [`event_log`] | the `[LOCK]` timeline |
 //! | [`evidence`] | looking for signs of life |
@@ -52,9 +56,13 @@ pub mod output;
 pub mod participant;
 pub mod place;
 pub mod program;
+pub mod progress;
 pub mod queue;
 pub mod report;
+pub mod run;
 pub mod store;
 pub mod sys;
 pub mod text;
 pub mod titles;
+pub mod voice;
+pub mod wait;

@@ -82,6 +82,8 @@ pub struct Verdict {
     pub mid_recovery: bool,
     /// Its own process, or the command it started, is provably there.
     pub present: bool,
+    /// A waiter whose process is provably gone while its ticket keeps its place.
+    pub orphaned: bool,
 }
 
 impl Verdict {
@@ -90,6 +92,7 @@ impl Verdict {
             staleness,
             mid_recovery: false,
             present: false,
+            orphaned: false,
         }
     }
 
@@ -133,13 +136,21 @@ pub fn judge(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict
     }
 }
 
-/// Adds to a verdict that needs no more evidence whether the participant's process is there.
+/// Adds to a verdict on a waiter whose ticket runs whether its process is there.
 fn with_presence(verdict: Verdict, record: &Participant, world: &dyn World) -> Verdict {
-    let present = record.kind == Kind::Attached && is_present(record, world) == Evidence::Alive;
-    Verdict { present, ..verdict }
+    if record.kind != Kind::Attached {
+        return verdict;
+    }
+    let evidence = is_present(record, world);
+    Verdict {
+        present: evidence == Evidence::Alive,
+        orphaned: evidence == Evidence::Absent,
+        ..verdict
+    }
 }
 
-fn judge_plan(id: &PlanId, world: &dyn World) -> Verdict {
+/// The verdict on one that only a plan of its name vouches for.
+pub fn judge_plan(id: &PlanId, world: &dyn World) -> Verdict {
     match world.plan(id) {
         Evidence::Alive => Verdict::FRESH,
         Evidence::Unobservable => Verdict::UNKNOWN,

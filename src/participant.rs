@@ -61,6 +61,9 @@ pub struct Participant<H = Arc<Host>> {
     /// Kind `attached`: the name of its presence file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence: Option<String>,
+    /// Kind `attached`, once it holds: a digest of the secret that its command knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// The grant of a holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
@@ -117,6 +120,7 @@ impl<H> Participant<H> {
             lease: self.lease,
             process: self.process,
             presence: self.presence,
+            token: self.token,
             grant: self.grant,
         }
     }

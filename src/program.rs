@@ -1,4 +1,4 @@
-//! One run of the program: parse, do, render, exit code. The only code that prints.
+//! One run of the program: parse, do, render, exit code. The only code that prints reports.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +11,9 @@ use crate::config;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::{self, Style};
-use crate::report::{Failed, Note, Report};
+use crate::report::{Failed, Outcome, Report};
 use crate::sys::{clock, signals};
+use crate::voice::{Voice, complain};
 
 /// How to print, as far as it is known.
 struct Printing {
@@ -21,6 +22,8 @@ struct Printing {
     quiet: bool,
     verbose: bool,
     color: Color,
+    /// Whether standard output is another command's.
+    aside: bool,
 }
 
 /// Runs the program with the arguments `args`, its own name first, and returns its exit code.
@@ -35,33 +38,24 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
 
 fn run_parsed(cli: &Cli) -> Exit {
     let mut printing = Printing::new(&cli.global);
+    printing.aside = commands::leaves_stdout(cli);
     match answer(cli, &mut printing) {
-        Ok((report, exit, notes)) => printing.finish(&report, exit, &notes),
-        Err((failure, notes)) => printing.fail(failure, &notes),
+        Ok(Outcome::Report(report, exit)) => printing.finish(&report, exit),
+        Ok(Outcome::Aside(report, exit)) => printing.finish_aside(&report, exit),
+        Ok(Outcome::Silent(exit)) => exit,
+        Err(failure) => printing.fail(failure),
     }
 }
 
-type Answer = (Report, Exit, Vec<Note>);
-
-fn answer(cli: &Cli, printing: &mut Printing) -> Result<Answer, (Failure, Vec<Note>)> {
-    let alone = |error: Error| (Failure::from(error), Vec::new());
-    printing.format = printing
-        .format
-        .or(config::output_format(None).map_err(alone)?);
-    config::exit_zero().map_err(alone)?;
-    commands::enter_directories(&cli.global).map_err(alone)?;
-    let mut context = Context::find().map_err(alone)?;
+fn answer(cli: &Cli, printing: &mut Printing) -> Result<Outcome, Failure> {
+    printing.format = printing.format.or(config::output_format(None)?);
+    config::exit_zero()?;
+    commands::enter_directories(&cli.global)?;
+    let context = Context::find(printing.voice())?;
     if printing.format.is_none() {
-        printing.format = config::output_format(Some(&context.place)).map_err(alone)?;
+        printing.format = config::output_format(Some(&context.place))?;
     }
-    match commands::run(cli, &mut context) {
-        Ok(outcome) => {
-            let mut notes = context.notes;
-            notes.extend(outcome.notes);
-            Ok((outcome.report, outcome.exit, notes))
-        }
-        Err(failure) => Err((failure, context.notes)),
-    }
+    commands::run(cli, &context)
 }
 
 impl Printing {
@@ -72,6 +66,7 @@ impl Printing {
             quiet: global.quiet,
             verbose: global.verbose,
             color: global.color,
+            aside: false,
         }
     }
 
@@ -103,11 +98,17 @@ impl Printing {
                 Some("never") => Color::Never,
                 _ => Color::Auto,
             },
+            aside: false,
         }
     }
 
     fn format(&self) -> Format {
-        let default = if io::stdout().is_terminal() {
+        let terminal = if self.aside {
+            io::stderr().is_terminal()
+        } else {
+            io::stdout().is_terminal()
+        };
+        let default = if terminal {
             Format::Human
         } else {
             Format::Toon
@@ -127,9 +128,8 @@ impl Printing {
         }
     }
 
-    fn finish(&self, report: &Report, exit: Exit, notes: &[Note]) -> Exit {
+    fn finish(&self, report: &Report, exit: Exit) -> Exit {
         let style = self.style(io::stdout().is_terminal());
-        self.say(notes);
         if print(&output::render(report, self.format(), &style)) {
             if self.exit_zero { Exit::SUCCESS } else { exit }
         } else {
@@ -137,10 +137,19 @@ impl Printing {
         }
     }
 
-    fn fail(&self, failure: Failure, notes: &[Note]) -> Exit {
+    /// Says on standard error what else would be said on standard output.
+    fn finish_aside(&self, report: &Report, exit: Exit) -> Exit {
+        let style = self.style(io::stderr().is_terminal());
+        complain(&output::render(report, self.format(), &style));
+        exit
+    }
+
+    fn fail(&self, failure: Failure) -> Exit {
         let exit = failure.error.kind().exit();
         let report = Report::Failed(Failed::new(&failure.error, failure.plan_id));
-        self.say(notes);
+        if self.aside {
+            return self.finish_aside(&report, exit);
+        }
         complain(&output::render(
             &report,
             Format::Human,
@@ -149,12 +158,12 @@ impl Printing {
         if self.format() == Format::Human {
             return exit;
         }
-        self.finish(&report, exit, &[])
+        self.finish(&report, exit)
     }
 
-    fn say(&self, notes: &[Note]) {
+    fn voice(&self) -> Voice {
         let color = self.style(io::stderr().is_terminal()).color;
-        complain(&output::notes(notes, self.quiet, self.verbose, color));
+        Voice::new(self.quiet, self.verbose, color)
     }
 }
 
@@ -177,9 +186,9 @@ fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
         Refusal::Incomplete { .. } => {
             let error =
                 Error::usage("a command is missing").with_hint("git locks -h lists the commands");
-            printing.fail(Failure::from(error), &[])
+            printing.fail(Failure::from(error))
         }
-        Refusal::Usage(error) => printing.fail(Failure::from(error), &[]),
+        Refusal::Usage(error) => printing.fail(Failure::from(error)),
     }
 }
 
@@ -196,9 +205,4 @@ fn print(text: &str) -> bool {
         }
         _ => true,
     }
-}
-
-/// Prints on standard error. That nobody listens there is nothing to fail for.
-fn complain(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

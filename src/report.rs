@@ -103,6 +103,8 @@ pub enum Refusal {
     HolderPresent,
     /// The caller does not hold what it wants to renew.
     LockLost,
+    /// The holder waits for the caller, which descends from its command.
+    OwnParent,
 }
 
 /// `merge acquire`: the caller holds the lock.
@@ -457,22 +459,18 @@ pub enum Note {
 
 /// What a command gives back to be rendered.
 #[derive(Debug)]
-pub struct Outcome {
-    /// The report.
-    pub report: Report,
-    /// The exit code it ends with, unless `--exit-zero` says otherwise.
-    pub exit: Exit,
-    /// Lines for standard error, in order.
-    pub notes: Vec<Note>,
+pub enum Outcome {
+    /// A report for standard output, and the exit code, unless `--exit-zero` says otherwise.
+    Report(Box<Report>, Exit),
+    /// A report for standard error, where standard output is another command's.
+    Aside(Box<Report>, Exit),
+    /// Nothing to add to what another command said and to its exit code.
+    Silent(Exit),
 }
 
 impl Outcome {
-    /// A report, its exit code and nothing to add.
+    /// A report and its exit code.
     pub fn new(report: Report, exit: Exit) -> Self {
-        Self {
-            report,
-            exit,
-            notes: Vec::new(),
-        }
+        Self::Report(Box::new(report), exit)
     }
 }

@@ -8,6 +8,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::Cli;
 use crate::error::Error;
+use crate::text;
 
 /// Why there is no command to run.
 #[derive(Debug)]
@@ -68,11 +69,18 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Error {
         .lines()
         .map(str::trim)
         .find_map(|line| line.strip_prefix("tip: "));
-    let hint = tip.map_or_else(
-        || format!("{} -h says what it takes", verb(args)),
-        str::to_owned,
-    );
+    let hint = stray_duration(args).or_else(|| tip.map(str::to_owned));
+    let hint = hint.unwrap_or_else(|| format!("{} -h says what it takes", verb(args)));
     Error::usage(message).with_hint(hint)
+}
+
+/// What to write instead of `--wait 5m`.
+fn stray_duration(args: &[OsString]) -> Option<String> {
+    let own = args.iter().take_while(|arg| *arg != "--");
+    let words: Vec<&str> = own.map(|arg| arg.to_str().unwrap_or_default()).collect();
+    let stray = words.iter().skip_while(|word| **word != "--wait").nth(1)?;
+    let is_amount = stray.starts_with(|c: char| c.is_ascii_digit());
+    is_amount.then(|| format!("write it as --wait={}", text::clip(stray, 40)))
 }
 
 /// The command that was meant, as far as it was named: `git locks merge acquire`.

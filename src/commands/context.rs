@@ -15,12 +15,12 @@ use crate::lease::{Moment, Now};
 use crate::liveness::{Evidence, Terms, World};
 use crate::locks::merge::{Caller, Rules};
 use crate::place::{self, Place};
-use crate::report::Note;
 use crate::store::merge::MergeStore;
 use crate::sys::file::{self, Modes};
 use crate::sys::host::Host;
 use crate::sys::{clock, user};
 use crate::text;
+use crate::voice::Voice;
 
 /// The longest time a recorded poll may be behind, in seconds.
 const POLL_GRAIN: f64 = 30.0;
@@ -36,8 +36,8 @@ pub struct Context {
     pub settings: Settings,
     /// This host, looked up at most once.
     host: OnceCell<Host>,
-    /// Lines for standard error.
-    pub notes: Vec<Note>,
+    /// What is said on standard error.
+    pub voice: Voice,
 }
 
 impl Context {
@@ -45,7 +45,7 @@ impl Context {
     ///
     /// # Errors
     /// There is no repository here, or a setting makes no sense.
-    pub fn find() -> Result<Self> {
+    pub fn find(voice: Voice) -> Result<Self> {
         let cwd = place::current_dir()?;
         let place = Place::find(&cwd)?;
         let settings = config::load(&place)?;
@@ -54,12 +54,12 @@ impl Context {
             place,
             settings,
             host: OnceCell::new(),
-            notes: Vec::new(),
+            voice,
         })
     }
 
     /// Who is asking: the flag, the environment, else the checkout.
-    pub fn identity(&mut self, who: &Who) -> Result<Identity> {
+    pub fn identity(&self, who: &Who) -> Result<Identity> {
         let identity = match named(who)? {
             Some(identity) => identity,
             None => identity::infer(&self.place, &self.cwd)?,
@@ -69,7 +69,7 @@ impl Context {
     }
 
     /// Who is asking, where that can be told; queries need no identity.
-    pub fn identity_if_any(&mut self, who: &Who) -> Result<Option<Identity>> {
+    pub fn identity_if_any(&self, who: &Who) -> Result<Option<Identity>> {
         let identity = match named(who)? {
             Some(identity) => Some(identity),
             None if self.place.checkout.is_none() => None,
@@ -80,7 +80,7 @@ impl Context {
     }
 
     /// Says, for the curious, who is asking and where the answer is kept.
-    fn explain(&mut self, identity: Option<&Identity>) {
+    fn explain(&self, identity: Option<&Identity>) {
         let who = match identity {
             Some(Identity { id, explicit: true }) => {
                 format!("asking as {id}, the name that was given")
@@ -89,8 +89,7 @@ impl Context {
             None => "asking without a name".to_owned(),
         };
         let base = text::path(&self.place.base);
-        self.notes
-            .push(Note::Detail(format!("{who}; state is in {base}")));
+        self.voice.detail(format!("{who}; state is in {base}"));
     }
 
     /// The caller, as decisions see it.
@@ -100,6 +99,7 @@ impl Context {
             explicit: identity.explicit,
             user: user::me(),
             checkout: self.place.checkout_digest(),
+            presence: None,
         }
     }
 
@@ -169,22 +169,11 @@ impl Context {
     }
 
     /// Appends to the timeline. Best effort: a failure is a detail.
-    pub fn log(&mut self, event: &Event) {
+    pub fn log(&self, event: &Event) {
         if let Err(error) = event_log::append(&self.place.logs, self.modes(), event) {
-            self.notes.push(Note::Detail(format!(
-                "the timeline was not written: {error}"
-            )));
+            self.voice
+                .detail(format!("the timeline was not written: {error}"));
         }
-    }
-
-    /// Adds a line for standard error.
-    pub fn warn(&mut self, line: impl Into<String>) {
-        self.notes.push(Note::Warning(line.into()));
-    }
-
-    /// Adds a line for standard error that `-q` silences.
-    pub fn inform(&mut self, line: impl Into<String>) {
-        self.notes.push(Note::Info(line.into()));
     }
 }
 

@@ -2,8 +2,11 @@
 
 pub mod acquire;
 pub mod check;
+mod nested;
 pub mod release;
 pub mod renew;
+pub mod run;
+mod turn;
 
 use std::path::Path;
 
@@ -13,7 +16,6 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::identity::{Identity, PlanId};
 use crate::locks::merge::{self, MergeState, Verdicts};
-use crate::report::Note;
 use crate::store::merge::{Committed, Purpose};
 use crate::sys::clock;
 use crate::titles::{self, Title};
@@ -25,22 +27,38 @@ fn failure(error: Error, id: &PlanId) -> Failure {
     }
 }
 
-/// Runs a decision that takes nothing but the caller, the verdicts and the rules.
+/// Runs a decision for the caller that `identity` names.
 fn decide<T>(
-    context: &mut Context,
+    context: &Context,
     identity: &Identity,
     purpose: Purpose,
     no_title: bool,
     decision: impl Fn(&MergeState, &merge::Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
 ) -> Result<Committed<T>> {
     let caller = context.caller(identity);
+    decide_as(context, &caller, purpose, no_title, None, decision)
+}
+
+/// Runs a decision that takes nothing but the caller, the verdicts and the rules. It is not begun
+/// any more once `interrupted` says so.
+fn decide_as<T>(
+    context: &Context,
+    caller: &merge::Caller,
+    purpose: Purpose,
+    no_title: bool,
+    interrupted: Option<&dyn Fn() -> bool>,
+    decision: impl Fn(&MergeState, &merge::Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
+) -> Result<Committed<T>> {
     let terms = || context.terms();
     let world = context.surroundings();
     let rules = context.rules(&terms(), &world);
     let patience = context.settings.guard_timeout;
-    let store = context.merge_store();
+    let mut store = context.merge_store();
+    if let Some(interrupted) = interrupted {
+        store = store.interruptible(interrupted);
+    }
     let committed = store.transact(
-        &identity.id,
+        &caller.id,
         purpose,
         patience,
         &terms,
@@ -50,13 +68,13 @@ fn decide<T>(
                 now: now.clone(),
                 ..rules.clone()
             };
-            decision(state, &caller, verdicts, &rules)
+            decision(state, caller, verdicts, &rules)
         },
     )?;
     for id in committed.departed.iter().filter_map(|id| PlanId::parse(id)) {
         set_title(context, &id, None, no_title);
     }
-    context.notes.extend(committed.notes.iter().cloned());
+    context.voice.say_all(&committed.notes);
     Ok(committed)
 }
 
@@ -126,14 +144,13 @@ fn plan_place(id: &PlanId, context: &Context) -> Option<String> {
         .map(|place| shown(place))
 }
 
-fn set_title(context: &mut Context, id: &PlanId, title: Option<Title>, suppressed: bool) {
+fn set_title(context: &Context, id: &PlanId, title: Option<Title>, suppressed: bool) {
     if suppressed || !context.settings.title {
         return;
     }
     let now = clock::wall();
     if let Err(error) = titles::set(&context.place.ours, id, title, now, context.modes()) {
-        context
-            .notes
-            .push(Note::Detail(format!("the title was not written: {error}")));
+        let voice = &context.voice;
+        voice.detail(format!("the title was not written: {error}"));
     }
 }

@@ -3,6 +3,7 @@
 pub mod context;
 pub mod merge;
 pub mod rate_window;
+mod waiting;
 
 use std::path::Path;
 
@@ -48,13 +49,23 @@ pub fn enter_directories(global: &Global) -> Result<()> {
     Ok(())
 }
 
+/// Whether standard output is that of a command which this one runs.
+pub fn leaves_stdout(cli: &Cli) -> bool {
+    matches!(
+        cli.family,
+        Family::Merge(Merge::Run(_)) | Family::Become(_)
+    )
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// Whatever kept it from answering, with the caller where it was known.
-pub fn run(cli: &Cli, context: &mut Context) -> Result<Outcome, Failure> {
+pub fn run(cli: &Cli, context: &Context) -> Result<Outcome, Failure> {
     match &cli.family {
         Family::Merge(Merge::Acquire(args)) => merge::acquire::acquire(args, context),
+        Family::Merge(Merge::Run(args)) => merge::run::run(args, context),
+        Family::Become(args) => merge::run::become_child(args, context),
         Family::Merge(Merge::Check(args)) => merge::check::check(args, context),
         Family::Merge(Merge::Release(args)) => merge::release::release(args, context),
         Family::Merge(Merge::Renew(args)) => merge::renew::renew(args, context),

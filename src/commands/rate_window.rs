@@ -23,7 +23,7 @@ use crate::text;
 const KEY: &str = "rate_windows";
 
 /// Runs one of the verbs.
-pub fn run(verb: &RateWindow, context: &mut Context) -> Result<Outcome, Failure> {
+pub fn run(verb: &RateWindow, context: &Context) -> Result<Outcome, Failure> {
     let args = match verb {
         RateWindow::Claim(claim) => &claim.window,
         RateWindow::Check(window) | RateWindow::Release(window) => window,
@@ -117,7 +117,7 @@ fn is_dead(holder: &str, by_clock: bool, terms: &Terms, world: &dyn World) -> bo
     judge(&subject, terms, world).is_stale()
 }
 
-fn claim(args: &WindowClaim, caller: &Identity, context: &mut Context) -> Result<Outcome> {
+fn claim(args: &WindowClaim, caller: &Identity, context: &Context) -> Result<Outcome> {
     let bot = bot_kind(&args.window)?.to_owned();
     let me = caller.id.as_str().to_owned();
     let terms = context.terms();
@@ -156,7 +156,7 @@ fn claim(args: &WindowClaim, caller: &Identity, context: &mut Context) -> Result
                 }
                 (next, outcome, now)
             })?;
-    context.notes.extend(notes);
+    context.voice.say_all(&notes);
     Ok(report_claim(
         &bot,
         &me,
@@ -175,7 +175,7 @@ fn report_claim(
     window: &Window,
     outcome: Claim,
     now: f64,
-    context: &mut Context,
+    context: &Context,
 ) -> Outcome {
     let (plan_id, bot_kind) = (me.to_owned(), bot.to_owned());
     let attempts = window.attempts;
@@ -259,7 +259,7 @@ fn report_claim(
 }
 
 fn log(
-    context: &mut Context,
+    context: &Context,
     name: &'static str,
     id: &str,
     bot: &str,
@@ -291,7 +291,7 @@ fn log(
     });
 }
 
-fn check(args: &Args, plan_id: Option<String>, context: &mut Context) -> Result<Outcome> {
+fn check(args: &Args, plan_id: Option<String>, context: &Context) -> Result<Outcome> {
     let bot = bot_kind(args)?;
     let now = context.terms().now.moment.wall;
     let (window, _) = read(&context.merge_store().peek_document()?, bot);
@@ -313,7 +313,7 @@ fn check(args: &Args, plan_id: Option<String>, context: &mut Context) -> Result<
     Ok(Outcome::new(Report::WindowState(state), Exit::SUCCESS))
 }
 
-fn release(args: &Args, caller: &Identity, context: &mut Context) -> Result<Outcome> {
+fn release(args: &Args, caller: &Identity, context: &Context) -> Result<Outcome> {
     let bot = bot_kind(args)?.to_owned();
     let me = caller.id.as_str().to_owned();
     let patience = context.settings.guard_timeout;
@@ -331,7 +331,7 @@ fn release(args: &Args, caller: &Identity, context: &mut Context) -> Result<Outc
                     None => (window, false),
                 }
             })?;
-    context.notes.extend(notes);
+    context.voice.say_all(&notes);
     if released {
         log(
             context,

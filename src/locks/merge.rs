@@ -13,6 +13,15 @@
 //! all entries ahead have been quiet for as long, the first entry that shows a sign of life is
 //! granted; those ahead keep their places.
 //!
+//! One whose process is provably gone while its ticket keeps its place (an orphan) can use no turn:
+//! it is passed over at once, and keeps its place for the next caller of its checkout, who takes
+//! it over.
+//!
+//! **Attached** participants are processes that are there all the time. One that waits is known by
+//! its presence, whatever it will be as a holder. As a holder, an attached participant is known by
+//! its presence and, once it has started its command, by that; only a call that shows the holder's
+//! token, or is the very process, counts as the holder.
+//!
 //! **Release.** The caller leaves the queue; the lock is removed when the caller holds it.
 //!
 //! **What a crash leaves.** The store commits a decision in this order: our records (with the
@@ -26,6 +35,7 @@
 //! same caller it changes nothing.
 
 mod acquire;
+mod attached;
 mod release;
 mod settle;
 mod state;
@@ -36,7 +46,8 @@ use crate::participant::Kind;
 use crate::report::{Action, Staleness};
 use crate::sys::process::ProcessId;
 
-pub use acquire::acquire;
+pub use acquire::{acquire, try_acquire};
+pub use attached::{Keeping, keep, record_child};
 pub use release::{evict, release, renew, view};
 pub use settle::settle;
 pub use state::{Ending, Holder, Idle, LockFile, MergeState, Records, Verdicts};
@@ -52,6 +63,8 @@ pub struct Caller {
     pub user: u32,
     /// A digest of the checkout it stands in.
     pub checkout: Option<String>,
+    /// The name of the presence file that its process keeps, where it keeps one.
+    pub presence: Option<String>,
 }
 
 /// What a caller that asks for the lock brings along.
@@ -65,6 +78,8 @@ pub struct Bid {
     pub ttl: f64,
     /// The process it named.
     pub process: Option<ProcessId>,
+    /// Kind `attached`: a digest of the secret by which its command will be known.
+    pub token: Option<String>,
     /// Where it works.
     pub workplace: Option<String>,
     /// What it needs the lock for.
@@ -93,6 +108,8 @@ pub enum Admission {
     Admitted(Granted),
     /// The caller waits.
     Blocked(Waiting),
+    /// Another process takes part under the caller's id: the caller needs one of its own.
+    Namesake,
 }
 
 /// The lock, as the caller holds it.
@@ -130,6 +147,8 @@ pub struct Waiting {
     pub mid_recovery: bool,
     /// The holder is stale, but may not be reclaimed here.
     pub not_local: bool,
+    /// Nobody who could use the next turn is ahead.
+    pub next: bool,
     /// What became of this call as a sign of life.
     pub poll: Poll,
 }

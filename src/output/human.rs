@@ -381,6 +381,9 @@ fn refused(it: &MergeRefused, style: &Style) -> Vec<String> {
         Refusal::HolderPresent => {
             format!("the process of {holder} is running; only it can let go of the merge lock.")
         }
+        Refusal::OwnParent => format!(
+            "{holder} holds the merge lock for the very command that asks: it would wait for itself."
+        ),
         Refusal::LockLost => {
             let caller = style.name(&it.plan_id);
             match &it.holder {
@@ -397,6 +400,11 @@ fn refused(it: &MergeRefused, style: &Style) -> Vec<String> {
         }
         (Refusal::LockLost, _, _) => {
             "Stop what relies on it, and acquire it again as you did before.".to_owned()
+        }
+        (Refusal::OwnParent, _, _) => {
+            "Inside a run the lock is held already; keep GIT_LOCKS_LOCK and GIT_LOCKS_TOKEN in the \
+             environment to go straight through."
+                .to_owned()
         }
         _ => "Next: git locks merge check".to_owned(),
     };

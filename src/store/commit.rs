@@ -279,8 +279,8 @@ impl<'c> Committing<'c> {
             // A decision adds at most its caller, so none was dropped.
             return;
         }
-        for (id, record) in &old.participants {
-            if record.kind != Kind::Plan && !next.participants.contains_key(id) {
+        for id in old.participants.keys() {
+            if !next.participants.contains_key(id) {
                 witness::remove(self.store.stand, id);
             }
         }
@@ -297,10 +297,8 @@ impl<'c> Committing<'c> {
         let recorded = old.records.participants.iter();
         let departed = recorded.filter(|(id, _)| !there.contains(id.as_str()));
         departed
-            .map(|(id, record)| {
-                if record.kind != Kind::Plan {
-                    witness::remove(self.store.stand, id);
-                }
+            .map(|(id, _)| {
+                witness::remove(self.store.stand, id);
                 id.clone()
             })
             .collect()
@@ -317,8 +315,16 @@ impl<'c> Committing<'c> {
                 .lock
                 .as_ref()
                 .is_some_and(|lock| lock.holder == Holder::Plan(caller.clone()));
-        let needs_one = takes_part && record.is_some_and(|record| record.kind != Kind::Plan);
-        if needs_one && world.keeps_plans() == Evidence::Alive {
+        let Some(record) = record.filter(|_| takes_part) else {
+            return Ok(());
+        };
+        if record.kind == Kind::Plan {
+            // One that waited as a process and holds as a plan.
+            let waited = self.old.state.records.participant(caller.as_str());
+            if waited.is_some_and(|waited| waited.kind != Kind::Plan) {
+                witness::remove(self.store.stand, caller.as_str());
+            }
+        } else if world.keeps_plans() == Evidence::Alive {
             witness::make(self.store.stand, caller, self.store.modes)?;
         }
         Ok(())

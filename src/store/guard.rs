@@ -42,7 +42,7 @@ const FOREIGN_AGE: f64 = 60.0;
 const FOREIGN_WATCH: Duration = Duration::from_secs(2);
 
 /// Which files guard a state, and for how long to try.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Gate<'a> {
     /// The kernel lock's file.
     pub kernel: &'a Path,
@@ -54,6 +54,21 @@ pub struct Gate<'a> {
     pub deadline: Instant,
     /// Whether a full disk may keep the guard file from being made.
     pub tolerate_full_disk: bool,
+    /// Whether the caller wants to stop trying.
+    pub interrupted: Option<&'a dyn Fn() -> bool>,
+}
+
+impl Gate<'_> {
+    /// Waits a little before the next try. Fails when the caller wants to stop; `false` when there
+    /// is no time left.
+    fn pause(&self, backoff: &mut Backoff) -> Result<bool> {
+        if self.interrupted.is_some_and(|interrupted| interrupted()) {
+            let guard = text::path(self.kernel);
+            let message = format!("interrupted while waiting for the guard {guard}");
+            return Err(Error::new(ErrorKind::Timeout, message));
+        }
+        Ok(backoff.pause_until(self.deadline))
+    }
 }
 
 /// How a guard was entered.
@@ -139,7 +154,7 @@ fn lock_kernel(gate: &Gate<'_>) -> Result<File> {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
-                    if !backoff.pause_until(gate.deadline) {
+                    if !gate.pause(&mut backoff)? {
                         return Err(kernel_timeout(gate, &file));
                     }
                 }
@@ -208,7 +223,7 @@ fn create_file(gate: &Gate<'_>, path: &Path) -> Result<Instance> {
             continue;
         }
         watched = Some((there, since));
-        if !backoff.pause_until(gate.deadline) {
+        if !gate.pause(&mut backoff)? {
             return Err(Error::new(
                 ErrorKind::Timeout,
                 format!("timed out: another program's guard file {} is in the way", text::path(path)),

@@ -5,6 +5,7 @@
 //! When another program was quicker, or took our guard file away, everything starts over from a
 //! fresh snapshot, so a decision may run several times; only the last run counts.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -12,17 +13,21 @@ use crate::identity::PlanId;
 use crate::lease::Now;
 use crate::liveness::{Terms, World};
 use crate::locks::merge::{MergeState, Records, Verdicts};
+use crate::queue::Entry;
 use crate::report::Note;
 use crate::store::commit::{Committing, Stop};
 use crate::store::document::{self, Document};
 use crate::store::guard::{Gate, Guard};
 use crate::store::reading::set_aside_note;
-use crate::store::{ground, lock_file, records};
+use crate::store::{ground, lock_file, presence, records};
 use crate::sys::clock;
 use crate::sys::file;
 use crate::text;
 
-pub use crate::store::reading::{MergeStore, Purpose};
+pub use crate::store::reading::{MergeStore, Purpose, Stamp};
+
+/// How many of those that wait are tried until one is found that can be woken.
+const POKED: usize = 32;
 
 /// What a transaction came to.
 #[derive(Debug)]
@@ -64,7 +69,7 @@ impl MergeStore<'_> {
             }
             // The time to get here counts for nobody: clocks are read inside the guard.
             let terms = &terms();
-            let verdicts = snapshot.state.judge(Some(caller), terms, world);
+            let verdicts = snapshot.state.judge(terms, world);
             let (next, outcome) = decide(&snapshot.state, &verdicts, &terms.now);
             let mut commit = Committed {
                 outcome,
@@ -76,9 +81,10 @@ impl MergeStore<'_> {
             match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
                 Ok(departed) => {
                     commit.departed = departed;
-                    self.sweep();
+                    self.sweep(&commit.state.records);
                     // Nobody waits while a long queue is taken apart.
                     drop(guard);
+                    self.poke_next(caller, &snapshot.state, &commit.state);
                     return Ok(commit);
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -147,6 +153,7 @@ impl MergeStore<'_> {
             modes: self.modes,
             deadline,
             tolerate_full_disk: purpose == Purpose::Release,
+            interrupted: self.interrupted,
         };
         Guard::enter(&gate, || {
             // In the root of a checkout it would ignore all that is the user's.
@@ -157,9 +164,34 @@ impl MergeStore<'_> {
 
     /// Removes what crashes left. Only after a commit: until then a temporary file may tell that
     /// a grant was cut off.
-    fn sweep(&self) {
+    fn sweep(&self, records: &Records) {
         let now = clock::wall();
         file::sweep(self.base, now);
         file::sweep(self.ours, now);
+        let participants = records.participants.values();
+        let known: HashSet<&str> = participants
+            .filter_map(|record| record.presence.as_deref())
+            .collect();
+        presence::sweep(self.ours, |name| known.contains(name));
+    }
+
+    /// Wakes the first process that waits, where a commit of `caller` may have made room for it.
+    fn poke_next(&self, caller: &PlanId, before: &MergeState, after: &MergeState) {
+        let holder = after.lock.as_ref().and_then(|lock| lock.holder.id());
+        let waits = |entry: &&Entry| holder.is_none_or(|id| id.as_str() != entry.plan_id);
+        let front = |state: &MergeState| {
+            let entry = state.queue.iter().find(waits);
+            entry.map(|entry| entry.plan_id.clone())
+        };
+        if before.lock == after.lock && front(before) == front(after) {
+            return;
+        }
+        let mut waiting = after.queue.iter().filter(waits).take(POKED);
+        waiting.any(|entry| {
+            let record = after.records.participant(&entry.plan_id);
+            let presence = record.and_then(|record| record.presence.as_deref());
+            entry.plan_id == caller.as_str()
+                || presence.is_some_and(|name| presence::poke(self.ours, name))
+        });
     }
 }

@@ -5,6 +5,7 @@
 //! - [`records`]: our own file beside it
 //! - [`lock_file`]: the one-line file that names the holder
 //! - [`witness`]: the directory by which other programs see our participants alive
+//! - [`last_resort`]: letting go when nothing can be opened any more
 //! - [`ground`]: the directories that all of it stands in
 //! - [`presence`]: a lock by which others see that a process lives
 //! - `reading`: the merge lock's whole state, loaded
@@ -15,6 +16,7 @@ mod commit;
 pub mod document;
 pub mod ground;
 pub mod guard;
+pub mod last_resort;
 pub mod lock_file;
 pub mod merge;
 pub mod presence;

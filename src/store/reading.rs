@@ -15,7 +15,7 @@ use crate::store::document::{self, Document};
 use crate::store::witness::Stand;
 use crate::store::{ground, lock_file, records, witness};
 use crate::sys::clock;
-use crate::sys::file::{self, Modes};
+use crate::sys::file::{self, Instance, Modes};
 use crate::text;
 
 /// An empty lock file is a lock being born until it is older than this, in seconds, …
@@ -26,7 +26,7 @@ const BIRTH_WATCH: Duration = Duration::from_secs(2);
 const READ_TRIES: usize = 20;
 
 /// The files of one repository's merge lock.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MergeStore<'a> {
     pub(super) base: &'a Path,
     pub(super) ours: &'a Path,
@@ -37,7 +37,13 @@ pub struct MergeStore<'a> {
     pub(super) queue_path: PathBuf,
     pub(super) records_path: PathBuf,
     pub(super) guard_path: PathBuf,
+    /// Whether the caller wants to stop waiting for the guard.
+    pub(super) interrupted: Option<&'a dyn Fn() -> bool>,
 }
+
+/// Which files a state was read from: the lock file, the queue, our records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp([Option<Instance>; 3]);
 
 /// How a transaction treats failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +74,32 @@ impl<'a> MergeStore<'a> {
             queue_path: base.join("merge-queue.json"),
             records_path: ours.join("merge.json"),
             guard_path: ours.join("merge.guard"),
+            interrupted: None,
         }
+    }
+
+    /// The same store, whose guard is not waited for any longer once `interrupted` says so.
+    #[must_use]
+    pub fn interruptible(mut self, interrupted: &'a dyn Fn() -> bool) -> Self {
+        self.interrupted = Some(interrupted);
+        self
+    }
+
+    /// Which files the state stands in now: where none of them changed, the state did not.
+    pub fn stamp(&self) -> Result<Stamp> {
+        Ok(Stamp([
+            file::instance(&self.lock_path)?,
+            file::instance(&self.queue_path)?,
+            file::instance(&self.records_path)?,
+        ]))
+    }
+
+    /// Reads everything without the guard, writing nothing: a decision on it is a guess.
+    pub fn peek_all(&self) -> Result<MergeState> {
+        let queue = self.peek_document()?;
+        let mut state = self.peek()?;
+        state.queue = queue.get("waiting").map(parse_queue).unwrap_or_default();
+        Ok(state)
     }
 
     /// Reads lock and records without the guard, writing nothing. The queue is left empty.

@@ -25,6 +25,11 @@ pub fn boot() -> Option<f64> {
     Some(time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9)
 }
 
+/// Seconds since some fixed time of this boot: for spans within one process. Sleep counts.
+pub fn steady() -> f64 {
+    boot().unwrap_or_else(wall)
+}
+
 /// `time` as seconds since the Unix epoch.
 pub fn seconds_since_epoch(time: SystemTime) -> f64 {
     match time.duration_since(UNIX_EPOCH) {

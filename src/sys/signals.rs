@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::parent_id;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,12 @@ pub const PASSED_ON: [i32; 5] = [
     libc::SIGQUIT,
     libc::SIGWINCH,
 ];
+/// `TERM`, `HUP` and `KILL` by themselves.
+pub const TERM: i32 = libc::SIGTERM;
+/// See [`TERM`].
+pub const HUP: i32 = libc::SIGHUP;
+/// See [`TERM`].
+pub const KILL: i32 = libc::SIGKILL;
 /// A child has ended or stopped: `CHLD`.
 pub const CHILD: i32 = libc::SIGCHLD;
 
@@ -134,17 +140,38 @@ impl Signals {
     /// Whether something arrived that [`take`](Self::take) has not given yet. May be true once
     /// too often: for what arrived while `take` was at it.
     pub fn pending(&self) -> bool {
-        let mut fds = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
-        // A signal that interrupts the look has arrived.
-        match poll(&mut fds, PollTimeout::ZERO) {
-            Ok(ready) => ready > 0,
-            Err(errno) => errno == Errno::EINTR,
-        }
+        is_readable(self.as_fd())
+    }
+
+    /// What tells of arrivals while these signals are in other hands; `None` where no descriptors
+    /// are left.
+    pub fn bell(&self) -> Option<Bell> {
+        self.as_fd().try_clone_to_owned().ok().map(Bell)
     }
 
     /// Readable when something arrived.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.delivery.get_read().as_fd()
+    }
+}
+
+/// Tells that something arrived, without taking it.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// Whether something has arrived that was not taken yet.
+    pub fn rings(&self) -> bool {
+        is_readable(self.0.as_fd())
+    }
+}
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+    // A signal that interrupts the look has arrived.
+    match poll(&mut fds, PollTimeout::ZERO) {
+        Ok(ready) => ready > 0,
+        Err(errno) => errno == Errno::EINTR,
     }
 }
 

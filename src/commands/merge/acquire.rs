@@ -1,85 +1,166 @@
 //! `git locks merge acquire`.
 
-use std::path::Path;
-
-use super::{about_holder, decide, failure, lease_length, set_title, shown, workplace};
+use super::nested;
+use super::turn::{Answer, Asked, Granting, MergeTurn, ask, refuse_own_parent};
+use super::{about_holder, failure, lease_length, lock_path, set_title, workplace};
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
+use crate::commands::waiting::{self, Patience};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::Event;
 use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
-use crate::liveness::{Evidence, Role, Subject, World, judge};
-use crate::locks::merge::{self, Admission, Bid, Granted, MergeState, Poll, Waiting};
+use crate::liveness::{Evidence, World, judge_plan};
+use crate::locks::merge::{Admission, Bid, Granted, MergeState, Poll, Waiting};
 use crate::participant::Kind;
 use crate::report::{self, Action, MergeAdmitted, MergeBlocked, Outcome, Report, Status};
-use crate::store::merge::Purpose;
 use crate::sys::clock;
 use crate::sys::process::{self, ProcessId, Sight};
+use crate::sys::signals::{self, Signals};
 use crate::text;
 use crate::titles::Title;
+use crate::wait::{Senses, Waited, wait};
 
 /// `merge acquire`.
-pub fn acquire(args: &cli::Acquire, context: &mut Context) -> Result<Outcome, Failure> {
+pub fn acquire(args: &cli::Acquire, context: &Context) -> Result<Outcome, Failure> {
     let identity = context.identity(&args.who)?;
     let id = identity.id.clone();
     acquire_as(args, &identity, context).map_err(|error| failure(error, &id))
 }
 
-fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &mut Context) -> Result<Outcome> {
+fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &Context) -> Result<Outcome> {
+    let patience = Patience::of(&args.patience, false, context)?;
+    if let Some(state) = nested::enclosing(context)? {
+        return Ok(held_by_enclosing(&state, identity, context));
+    }
     let bid = bid(args, identity, context, &context.surroundings())?;
-    let committed = decide(
-        context,
-        identity,
-        Purpose::Ordinary,
-        args.no_title_token,
-        |state, caller, verdicts, rules| merge::acquire(state, caller, &bid, verdicts, rules),
-    )?;
-    let lock_path = context.merge_store().lock_path;
     if args.timeout.is_some_and(|seconds| seconds > 0.0) {
-        context.inform(
-            "--timeout drives nothing: acquire answers at once; ask again to keep the place",
+        context.voice.inform(
+            "--timeout drives nothing: acquire answers at once, and waits only with --wait=DURATION",
         );
     }
-    if bid.kind == Kind::Plan && !vouched_for(&identity.id, &committed.state, context) {
-        let risk = match &committed.outcome {
-            Admission::Admitted(_) => "reclaim the lock",
-            Admission::Blocked(_) => "drop its place",
-        };
-        context.warn(format!(
+    if patience != Patience::None {
+        match wait_for(args, identity, &bid, patience, context)? {
+            Waited::Answered(Answer::Granted(granting)) => {
+                let Granting {
+                    granted,
+                    waiting_count,
+                    kind,
+                } = granting;
+                let kind = kind.unwrap_or(bid.kind);
+                warn_unvouched(kind, identity, "reclaim the lock", context);
+                return Ok(admitted(granted, waiting_count, identity, context));
+            }
+            Waited::Answered(Answer::OwnParent(holder)) => {
+                let report = refuse_own_parent(context, identity, holder);
+                return Ok(Outcome::new(report, Exit::REFUSED));
+            }
+            Waited::Interrupted(signal) => return Err(waiting::interrupted(signal)),
+            // What follows asks once more, as one that does not wait: so the place is kept.
+            Waited::TimedOut => waiting::say_place_is_kept(context),
+        }
+    }
+    ask_once(args, identity, &bid, context)
+}
+
+/// Asks as one that does not wait, and says what came of it.
+fn ask_once(
+    args: &cli::Acquire,
+    identity: &Identity,
+    bid: &Bid,
+    context: &Context,
+) -> Result<Outcome> {
+    let caller = context.caller(identity);
+    let committed = ask(context, &caller, bid, false, args.no_title_token, None)?;
+    let state = &committed.state;
+    let record = state.records.participant(identity.id.as_str());
+    let kind = record.map_or(bid.kind, |record| record.kind);
+    match &committed.outcome {
+        Asked::OwnParent(holder) => {
+            let report = refuse_own_parent(context, identity, holder.clone());
+            Ok(Outcome::new(report, Exit::REFUSED))
+        }
+        Asked::Answer(Admission::Admitted(granted)) => {
+            let count = state.queue.len();
+            warn_unvouched(kind, identity, "reclaim the lock", context);
+            announce_grant(context, &identity.id, granted, count, args.no_title_token);
+            Ok(admitted(granted.clone(), count, identity, context))
+        }
+        Asked::Answer(Admission::Blocked(waiting)) => {
+            warn_unvouched(kind, identity, "drop its place", context);
+            announce_wait(context, identity, waiting, state, args.no_title_token);
+            let report = blocked_report(waiting, state, identity, context);
+            Ok(Outcome::new(report, Exit::BLOCKED))
+        }
+        // Only runs are told so.
+        Asked::Answer(Admission::Namesake) => Err(Error::new(
+            ErrorKind::Timeout,
+            format!("another process takes part as {}", identity.id),
+        )),
+    }
+}
+
+/// Waits for the turn of a caller that will hold the lock after this process has ended.
+fn wait_for(
+    args: &cli::Acquire,
+    identity: &Identity,
+    bid: &Bid,
+    patience: Patience,
+    context: &Context,
+) -> Result<Waited<Answer>> {
+    let caught = Signals::arm(&signals::ENDING)?;
+    let bell = caught.bell();
+    let mut senses = Senses::new(caught);
+    let mut turn = MergeTurn::new(
+        context,
+        identity,
+        identity.clone(),
+        bid.clone(),
+        args.no_title_token,
+        bell.as_ref(),
+    )?;
+    let mut progress = turn.progress();
+    let waited = wait(&mut turn, patience.budget(), &mut senses, &mut progress);
+    context.voice.hush();
+    let waited = waited?;
+    if matches!(waited, Waited::Interrupted(_)) {
+        turn.leave()?;
+    }
+    Ok(waited)
+}
+
+/// The answer to a call from inside a run of the lock.
+fn held_by_enclosing(state: &MergeState, identity: &Identity, context: &Context) -> Outcome {
+    let holder = state.lock.as_ref().and_then(|lock| lock.holder.id());
+    let identity = Identity {
+        id: holder.unwrap_or(&identity.id).clone(),
+        explicit: true,
+    };
+    let about = about_holder(state, context);
+    let granted = Granted {
+        action: Action::AlreadyHeld,
+        reclaimed_from: None,
+        fence: about.fence,
+        expires_at: None,
+        since: about.since,
+    };
+    admitted(granted, 0, &identity, context)
+}
+
+fn warn_unvouched(kind: Kind, identity: &Identity, risk: &str, context: &Context) {
+    if kind == Kind::Plan && !vouched_for(&identity.id, context) {
+        context.voice.warn(format!(
             "nothing vouches for {}: there is no plan of that name, so anyone may {risk}; \
              --ttl or --while-pid keeps it",
             identity.id
         ));
     }
-    let state = &committed.state;
-    Ok(match &committed.outcome {
-        Admission::Admitted(granted) => {
-            let waiting_count = state.queue.len();
-            admitted(
-                granted.clone(),
-                waiting_count,
-                identity,
-                args,
-                &lock_path,
-                context,
-            )
-        }
-        Admission::Blocked(waiting) => blocked(waiting, state, identity, args, &lock_path, context),
-    })
 }
 
-fn vouched_for(id: &PlanId, state: &MergeState, context: &Context) -> bool {
-    let terms = context.terms();
-    let subject = Subject {
-        id: Some(id),
-        role: Role::Holder,
-        record: state.records.participant(id.as_str()),
-        seen_at: terms.now.moment.wall,
-        records_lost_at: None,
-    };
-    !judge(&subject, &terms, &context.surroundings()).is_stale()
+/// Whether there is, or may be, a plan of that name.
+fn vouched_for(id: &PlanId, context: &Context) -> bool {
+    !judge_plan(id, &context.surroundings()).is_stale()
 }
 
 /// What the caller brings along: of which kind it is, and for how long.
@@ -109,12 +190,15 @@ fn bid(
         ttl: ttl.unwrap_or(context.settings.ttl.as_secs_f64()),
         process,
         workplace: Some(workplace(context)),
-        reason: args
-            .reason
-            .as_deref()
-            .filter(|reason| !reason.trim().is_empty())
-            .map(|reason| text::clip(reason, 500)),
+        token: None,
+        reason: given_reason(args.reason.as_deref()),
     })
+}
+
+/// What the lock is needed for, as far as it is worth keeping.
+pub(super) fn given_reason(given: Option<&str>) -> Option<String> {
+    let given = given.filter(|reason| !reason.trim().is_empty());
+    given.map(|reason| text::clip(reason, 500))
 }
 
 fn running(pid: i32) -> Result<ProcessId> {
@@ -133,13 +217,42 @@ fn running(pid: i32) -> Result<ProcessId> {
     }
 }
 
+/// Tells the timeline and the title of a grant.
+pub(super) fn announce_grant(
+    context: &Context,
+    id: &PlanId,
+    granted: &Granted,
+    waiting_count: usize,
+    no_title: bool,
+) {
+    if granted.action == Action::AlreadyHeld {
+        return;
+    }
+    let name = if granted.reclaimed_from.is_some() {
+        "merge:reclaimed"
+    } else {
+        "merge:acquired"
+    };
+    context.log(&Event {
+        name,
+        id: id.as_str().to_owned(),
+        fields: vec![
+            ("lock_file", lock_path(context)),
+            (
+                "reclaimed_from",
+                granted.reclaimed_from.clone().unwrap_or_default(),
+            ),
+            ("waiting_count", waiting_count.to_string()),
+        ],
+    });
+    set_title(context, id, Some(Title::LockOwned), no_title);
+}
+
 fn admitted(
     granted: Granted,
     waiting_count: usize,
     identity: &Identity,
-    args: &cli::Acquire,
-    lock_path: &Path,
-    context: &mut Context,
+    context: &Context,
 ) -> Outcome {
     let Granted {
         action,
@@ -150,33 +263,11 @@ fn admitted(
     } = granted;
     let id = identity.id.as_str().to_owned();
     let held_before = action == Action::AlreadyHeld;
-    let waiting_count = if held_before { 0 } else { waiting_count };
-    if held_before {
-        if let (false, Some(since)) = (identity.explicit, since) {
-            let age = text::span(clock::wall() - since);
-            context.inform(format!("{id} has held the lock for {age} already"));
-        }
-    } else {
-        let name = if reclaimed_from.is_some() {
-            "merge:reclaimed"
-        } else {
-            "merge:acquired"
-        };
-        context.log(&Event {
-            name,
-            id: id.clone(),
-            fields: vec![
-                ("lock_file", shown(lock_path)),
-                ("reclaimed_from", reclaimed_from.clone().unwrap_or_default()),
-                ("waiting_count", waiting_count.to_string()),
-            ],
-        });
-        set_title(
-            context,
-            &identity.id,
-            Some(Title::LockOwned),
-            args.no_title_token,
-        );
+    if let (true, false, Some(since)) = (held_before, identity.explicit, since) {
+        let age = text::span(clock::wall() - since);
+        context
+            .voice
+            .inform(format!("{id} has held the lock for {age} already"));
     }
     Outcome::new(
         Report::MergeAdmitted(MergeAdmitted {
@@ -184,10 +275,10 @@ fn admitted(
             plan_id: id.clone(),
             action,
             admission: report::Admission::Admitted,
-            lock_path: shown(lock_path),
+            lock_path: lock_path(context),
             holder: id,
             reclaimed: reclaimed_from.is_some(),
-            waiting_count,
+            waiting_count: if held_before { 0 } else { waiting_count },
             fence,
             expires_at,
             reclaimed_from,
@@ -196,73 +287,68 @@ fn admitted(
     )
 }
 
-fn blocked(
+/// Tells the timeline, the title and, where something is amiss, the caller of a wait.
+pub(super) fn announce_wait(
+    context: &Context,
+    identity: &Identity,
     waiting: &Waiting,
     state: &MergeState,
-    identity: &Identity,
-    args: &cli::Acquire,
-    lock_path: &Path,
-    context: &mut Context,
-) -> Outcome {
-    let Waiting {
-        position,
-        mid_recovery,
-        not_local,
-        poll,
-    } = *waiting;
-    let id = identity.id.as_str().to_owned();
+    no_title: bool,
+) {
+    let id = &identity.id;
     let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
-    if not_local {
-        context.warn(format!(
+    if waiting.not_local {
+        context.voice.warn(format!(
             "the holder is gone, but {} is not known to be on a local file system, where nothing is reclaimed \
              automatically; if you know it is gone: git locks merge release --plan-id {}",
-            text::path(lock_path),
+            text::path(&context.merge_store().lock_path),
             text::shell_word(&holder.clone().unwrap_or_default())
         ));
     }
-    let about = about_holder(state, context);
-    let recovering = if mid_recovery { "true" } else { "" };
+    let recovering = if waiting.mid_recovery { "true" } else { "" };
     // A busy poller must not fill the disk with what was said before.
-    if poll != Poll::Repeated {
+    if waiting.poll != Poll::Repeated {
         context.log(&Event {
             name: "merge:blocked",
-            id: id.clone(),
+            id: id.as_str().to_owned(),
             fields: vec![
-                ("lock_file", shown(lock_path)),
+                ("lock_file", lock_path(context)),
                 ("holder", holder.clone().unwrap_or_default()),
-                ("waiter", id.clone()),
+                ("waiter", id.as_str().to_owned()),
                 ("waiting_count", state.queue.len().to_string()),
                 ("stale_holder_live_worktree", recovering.to_owned()),
             ],
         });
     }
-    if poll == Poll::Joined {
-        set_title(
-            context,
-            &identity.id,
-            Some(Title::LockWaiting),
-            args.no_title_token,
-        );
+    if waiting.poll == Poll::Joined {
+        set_title(context, id, Some(Title::LockWaiting), no_title);
     }
     if holder.as_deref() == Some(id.as_str()) && !identity.explicit {
-        context.inform(format!(
+        context.voice.inform(format!(
             "another user or checkout holds the lock as {id}; give yourself a name of your own with --as"
         ));
     }
-    Outcome::new(
-        Report::MergeBlocked(MergeBlocked {
-            status: Status::Blocked,
-            plan_id: id,
-            admission: report::Admission::Blocked,
-            blocking_plan_id: holder,
-            lock_path: shown(lock_path),
-            waiting_count: state.queue.len(),
-            stale_holder_live_worktree: mid_recovery,
-            position,
-            holder_since: about.since,
-            holder_where: about.workplace,
-            reason: about.reason,
-        }),
-        Exit::BLOCKED,
-    )
+}
+
+/// The report of a caller that waits.
+pub(super) fn blocked_report(
+    waiting: &Waiting,
+    state: &MergeState,
+    identity: &Identity,
+    context: &Context,
+) -> Report {
+    let about = about_holder(state, context);
+    Report::MergeBlocked(MergeBlocked {
+        status: Status::Blocked,
+        plan_id: identity.id.as_str().to_owned(),
+        admission: report::Admission::Blocked,
+        blocking_plan_id: state.lock.as_ref().and_then(|lock| lock.holder.shown()),
+        lock_path: lock_path(context),
+        waiting_count: state.queue.len(),
+        stale_holder_live_worktree: waiting.mid_recovery,
+        position: waiting.position,
+        holder_since: about.since,
+        holder_where: about.workplace,
+        reason: about.reason,
+    })
 }

@@ -1,6 +1,6 @@
 //! `git locks merge check`.
 
-use super::{about_holder, shown};
+use super::{about_holder, nested, shown};
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
@@ -11,7 +11,7 @@ use crate::locks::merge;
 use crate::report::{MergeFree, MergeHeld, Outcome, Report, Staleness, Status};
 
 /// `merge check`.
-pub fn check(args: &cli::Check, context: &mut Context) -> Result<Outcome, Failure> {
+pub fn check(args: &cli::Check, context: &Context) -> Result<Outcome, Failure> {
     let identity = context.identity_if_any(&args.who)?;
     let plan_id = identity
         .as_ref()
@@ -22,7 +22,7 @@ pub fn check(args: &cli::Check, context: &mut Context) -> Result<Outcome, Failur
 fn check_as(
     args: &cli::Check,
     identity: Option<&Identity>,
-    context: &mut Context,
+    context: &Context,
 ) -> Result<Outcome> {
     let store = context.merge_store();
     let lock_path = shown(&store.lock_path);
@@ -47,12 +47,13 @@ fn check_as(
     }
     let terms = context.terms();
     let world = context.surroundings();
-    let verdicts = seen.judge(None, &terms, &world);
+    let verdicts = seen.judge(&terms, &world);
     let state = merge::view(&seen, &verdicts);
     let Some(lock) = &state.lock else {
         return free(plan_id, lock_path);
     };
-    let mine = identity.is_some_and(|identity| merge::is_holder(&state, &context.caller(identity)));
+    let named = identity.is_some_and(|it| merge::is_holder(&state, &context.caller(it)));
+    let mine = named || nested::is_inside(&state, context);
     let about = about_holder(&state, context);
     let verdict = verdicts
         .holder

@@ -1,6 +1,6 @@
 //! `git locks merge release`.
 
-use super::{decide, failure, lock_path, set_title};
+use super::{decide, failure, lock_path, nested, set_title};
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
@@ -15,7 +15,7 @@ use crate::report::{
 use crate::store::merge::Purpose;
 
 /// `merge release`.
-pub fn release(args: &cli::Release, context: &mut Context) -> Result<Outcome, Failure> {
+pub fn release(args: &cli::Release, context: &Context) -> Result<Outcome, Failure> {
     let identity = context.identity(&args.who)?;
     let id = identity.id.clone();
     let outcome = if args.require_stale {
@@ -26,7 +26,10 @@ pub fn release(args: &cli::Release, context: &mut Context) -> Result<Outcome, Fa
     outcome.map_err(|error| failure(error, &id))
 }
 
-fn release_as(args: &cli::Release, identity: &Identity, context: &mut Context) -> Result<Outcome> {
+fn release_as(args: &cli::Release, identity: &Identity, context: &Context) -> Result<Outcome> {
+    if let Some(outcome) = inside_run(identity, context)? {
+        return Ok(outcome);
+    }
     let committed = decide(
         context,
         identity,
@@ -85,6 +88,29 @@ fn release_as(args: &cli::Release, identity: &Identity, context: &mut Context) -
     Ok(Outcome::new(Report::MergeReleased(report), exit))
 }
 
+/// The answer to a call from inside a run, which lets go itself.
+fn inside_run(identity: &Identity, context: &Context) -> Result<Option<Outcome>> {
+    let Some(state) = nested::enclosing(context)? else {
+        return Ok(None);
+    };
+    let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
+    if identity.explicit && holder.as_deref() != Some(identity.id.as_str()) {
+        return Ok(None);
+    }
+    let report = MergeReleased {
+        status: Status::Success,
+        plan_id: identity.id.as_str().to_owned(),
+        action: Action::Noop,
+        lock_path: lock_path(context),
+        holder,
+        waiting_count: context.merge_store().peek_all()?.queue.len(),
+        message: Some("the enclosing run lets go of the lock when its command has ended".to_owned()),
+        hint: None,
+    };
+    let report = Report::MergeReleased(report);
+    Ok(Some(Outcome::new(report, Exit::SUCCESS)))
+}
+
 fn noop_message(why: &str, left: bool) -> String {
     if left {
         format!("{why}; the place in the queue is given up")
@@ -101,8 +127,9 @@ fn release_hint(holder: &str) -> String {
     }
 }
 
-fn log_released(
-    context: &mut Context,
+/// Tells the timeline of a release.
+pub(super) fn log_released(
+    context: &Context,
     id: &str,
     lock_path: &str,
     from: Option<&str>,
@@ -119,7 +146,7 @@ fn log_released(
     });
 }
 
-fn evict(args: &cli::Release, identity: &Identity, context: &mut Context) -> Result<Outcome> {
+fn evict(args: &cli::Release, identity: &Identity, context: &Context) -> Result<Outcome> {
     let committed = decide(
         context,
         identity,

@@ -14,13 +14,13 @@ use crate::report::{Action, MergeRefused, MergeRenewed, Outcome, Refusal, Report
 use crate::store::merge::Purpose;
 
 /// `merge renew`.
-pub fn renew(args: &cli::Renew, context: &mut Context) -> Result<Outcome, Failure> {
+pub fn renew(args: &cli::Renew, context: &Context) -> Result<Outcome, Failure> {
     let identity = context.identity(&args.who)?;
     let id = identity.id.clone();
     renew_as(args, &identity, context).map_err(|error| failure(error, &id))
 }
 
-fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Result<Outcome> {
+fn renew_as(args: &cli::Renew, identity: &Identity, context: &Context) -> Result<Outcome> {
     let ttl = args
         .ttl
         .as_deref()
@@ -36,6 +36,7 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Re
         insists: ttl.is_some(),
         ttl: ttl.unwrap_or(context.settings.ttl.as_secs_f64()),
         process: None,
+        token: None,
         workplace: Some(workplace(context)),
         reason: None,
     };
@@ -51,7 +52,7 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &mut Context) -> Re
     let (action, expires_at) = match committed.outcome {
         Renewal::Renewed(expires_at) => (Action::Renewed, Some(expires_at)),
         Renewal::NoLease => {
-            context.inform("the lock is not kept by a lease, so there is nothing to renew");
+            context.voice.inform("the lock is not kept by a lease, so there is nothing to renew");
             (Action::Noop, None)
         }
         Renewal::Lost(holder) => {

@@ -8,6 +8,7 @@ use crate::participant::{Grant, Kind, Participant};
 use crate::queue::{self, Entry};
 use crate::report::Action;
 
+use super::attached;
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, Idle, LockFile, MergeState, Verdicts};
 use super::{Admission, Bid, Caller, Granted, Poll, Rules, Waiting, is_holder, prune};
@@ -23,14 +24,29 @@ pub fn acquire(
     let mut next = settle(state, verdicts);
     let verdict = holder_verdict(state, &next, verdicts);
     let stale = verdict.is_some_and(Verdict::is_stale);
+    if attached::is_holding(&next, caller) {
+        let admission = Admission::Admitted(as_granted(&next, Action::Acquired));
+        return (next, admission);
+    }
     if is_holder(&next, caller)
         && next
             .holder_record()
             .is_none_or(|r| r.kind != Kind::Attached)
     {
-        let admission = hold_again(&mut next, caller, bid, stale, rules);
+        if bid.kind != Kind::Attached {
+            hold_again(&mut next, caller, bid, stale, rules);
+        } else if !attached::visit(&mut next, stale, rules) {
+            prune(&mut next, &caller.id, verdicts);
+            let admission = behind_namesake(&mut next, caller, bid, verdict, verdicts, rules);
+            return (next, admission);
+        }
+        let admission = Admission::Admitted(as_granted(&next, Action::AlreadyHeld));
         return (next, admission);
     }
+    if bid.kind == Kind::Attached && attached::has_namesake(&next, caller, verdicts) {
+        return (next, Admission::Namesake);
+    }
+    let took_over = attached::take_over(&mut next, caller, verdicts);
     prune(&mut next, &caller.id, verdicts);
     let holder = next.lock.as_ref().and_then(|lock| lock.holder.shown());
     if holder.as_deref() == Some(caller.id.as_str()) {
@@ -38,11 +54,16 @@ pub fn acquire(
         return (next, admission);
     }
     let bid = &as_before(bid, &next, caller);
-    let poll = join(&mut next, caller, bid, rules);
-    let ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
+    let poll = match join(&mut next, caller, bid, verdicts, rules) {
+        Poll::Noted if took_over => Poll::Joined,
+        poll => poll,
+    };
+    let mut ahead = queue::ahead(&next.queue, &caller.id, holder.as_deref()).unwrap_or_default();
     let position = ahead.len() + 1;
+    ahead.retain(|entry| !verdicts.is_orphan(&entry.plan_id));
     let idle = next.lock.is_none() || stale;
-    let may_try = ahead.is_empty() || (idle && all_passed_over(&next, &ahead, verdicts, rules));
+    let is_next = ahead.is_empty();
+    let may_try = is_next || (idle && all_passed_over(&next, &ahead, verdicts, rules));
     let reclaimable = next.lock.is_some() && stale && rules.may_reclaim;
     if may_try && (next.lock.is_none() || reclaimable) {
         let reclaimed_from = holder.filter(|_| next.lock.is_some());
@@ -56,9 +77,24 @@ pub fn acquire(
         position: Some(position),
         mid_recovery: met.is_some_and(|verdict| verdict.mid_recovery),
         not_local: met.is_some_and(Verdict::is_stale) && !rules.may_reclaim,
+        next: is_next,
         poll,
     };
     (next, Admission::Blocked(waiting))
+}
+
+/// Decides a request that leaves no trace unless it is granted.
+pub fn try_acquire(
+    state: &MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> (MergeState, Admission) {
+    match acquire(state, caller, bid, verdicts, rules) {
+        (_, blocked @ Admission::Blocked(_)) => (settle(state, verdicts), blocked),
+        decided => decided,
+    }
 }
 
 /// Decides for a caller whose namesake holds the lock. The entry of that id is the holder's: the
@@ -73,9 +109,12 @@ fn behind_namesake(
 ) -> Admission {
     let id = caller.id.as_str();
     let others = next.queue.iter().filter(|entry| entry.plan_id != id);
-    let ahead: Vec<&Entry> = others.collect();
+    let ahead: Vec<&Entry> = others
+        .filter(|entry| !verdicts.is_orphan(&entry.plan_id))
+        .collect();
     let stale = verdict.is_some_and(Verdict::is_stale);
-    let may_try = ahead.is_empty() || (stale && all_passed_over(next, &ahead, verdicts, rules));
+    let ahead_is_empty = ahead.is_empty();
+    let may_try = ahead_is_empty || (stale && all_passed_over(next, &ahead, verdicts, rules));
     if may_try && stale && rules.may_reclaim {
         // Nothing of the holder's record is the caller's.
         next.records.participants.remove(id);
@@ -89,6 +128,7 @@ fn behind_namesake(
         position: None,
         mid_recovery: may_try && verdict.is_some_and(|verdict| verdict.mid_recovery),
         not_local: may_try && stale,
+        next: ahead_is_empty,
         poll: Poll::Repeated,
     })
 }
@@ -101,7 +141,7 @@ fn hold_again(
     bid: &Bid,
     stale: bool,
     rules: &Rules,
-) -> Admission {
+) {
     next.records.idle = None;
     if adopts(next, bid, rules) {
         adopt(next, caller, bid, rules);
@@ -124,10 +164,14 @@ fn hold_again(
             record.reason.clone_from(&bid.reason);
         }
     }
-    let record = next.holder_record();
+}
+
+/// The lock as its holder has it.
+fn as_granted(state: &MergeState, action: Action) -> Granted {
+    let record = state.holder_record();
     let grant = record.and_then(|record| record.grant.as_ref());
-    Admission::Admitted(Granted {
-        action: Action::AlreadyHeld,
+    Granted {
+        action,
         reclaimed_from: None,
         fence: grant.map(|grant| grant.fence),
         expires_at: record
@@ -135,8 +179,8 @@ fn hold_again(
             .map(|lease| lease.expires_at()),
         since: grant
             .map(|grant| grant.since.wall)
-            .or_else(|| next.lock.as_ref().map(LockFile::mtime)),
-    })
+            .or_else(|| state.lock.as_ref().map(LockFile::mtime)),
+    }
 }
 
 /// Whether an unrecorded holder that asks again is to be recorded: not where it may be a plan,
@@ -177,6 +221,7 @@ pub(super) fn holder_record_mut(state: &mut MergeState) -> Option<&mut Participa
     state.records.participant_mut(&id)
 }
 
+/// The record of a holder.
 pub(super) fn participant(
     caller: &Caller,
     bid: &Bid,
@@ -193,18 +238,41 @@ pub(super) fn participant(
         checkout: caller.checkout.clone(),
         workplace: bid.workplace.clone(),
         reason: bid.reason.clone(),
-        ttl: (bid.kind == Kind::Leased).then_some(bid.ttl),
+        ttl: matches!(bid.kind, Kind::Leased | Kind::Attached).then_some(bid.ttl),
         lease: None,
         process: bid.process.clone(),
-        presence: None,
+        presence: caller
+            .presence
+            .clone()
+            .filter(|_| bid.kind == Kind::Attached),
+        token: bid.token.clone(),
         grant: None,
+    }
+}
+
+/// The record of a waiter: as long as its process is there, that vouches for it.
+fn waiter(caller: &Caller, bid: &Bid, queued_ts: f64, rules: &Rules) -> Participant {
+    let holder = participant(caller, bid, queued_ts, rules);
+    if caller.presence.is_none() {
+        return holder;
+    }
+    Participant {
+        kind: Kind::Attached,
+        process: None,
+        presence: caller.presence.clone(),
+        token: None,
+        ..holder
     }
 }
 
 /// What a waiter that asks again without saying for how long brings along: what it said before.
 fn as_before(bid: &Bid, state: &MergeState, caller: &Caller) -> Bid {
     let record = state.records.participant(caller.id.as_str());
-    match record.filter(|record| record.kind == Kind::Leased && !bid.insists) {
+    // An attached waiter with a lease to come was one that waits to be leased.
+    let asked = |record: &&Participant| {
+        record.ttl.is_some() && matches!(record.kind, Kind::Leased | Kind::Attached)
+    };
+    match record.filter(|record| asked(record) && !bid.insists) {
         Some(record) if bid.kind == Kind::Plan || bid.kind == Kind::Leased => Bid {
             kind: Kind::Leased,
             ttl: record.ttl.unwrap_or(bid.ttl),
@@ -215,7 +283,13 @@ fn as_before(bid: &Bid, state: &MergeState, caller: &Caller) -> Bid {
 }
 
 /// Appends the caller unless it is queued, and records its poll.
-fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> Poll {
+fn join(
+    next: &mut MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> Poll {
     let id = caller.id.as_str();
     let place = next.queue.iter().find(|entry| entry.plan_id == id);
     let joined = place.is_none();
@@ -223,9 +297,18 @@ fn join(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) -> Pol
     if joined {
         next.queue.push(Entry::new(&caller.id, ts));
     }
-    let mut fresh = participant(caller, bid, ts, rules);
+    let mut fresh = waiter(caller, bid, ts, rules);
+    let is_present = verdicts.waiters.get(id).is_some_and(|v| v.present);
     match next.records.participant_mut(id) {
         Some(record) if !joined => {
+            if is_present && record.presence != caller.presence {
+                // Another process waits under this id; what vouches for the place stays.
+                fresh.kind = record.kind;
+                fresh.host.clone_from(&record.host);
+                fresh.presence.clone_from(&record.presence);
+                fresh.process.clone_from(&record.process);
+                fresh.ttl = record.ttl;
+            }
             let recent = record
                 .quiet_for(&rules.now)
                 .is_some_and(|s| (0.0..rules.poll_grain).contains(&s));
@@ -315,9 +398,9 @@ fn grant(
     let mut record = participant(caller, bid, ts.unwrap_or(rules.now.moment.wall), rules);
     if let Some(waited) = next.records.participant(caller.id.as_str()) {
         record.reason = record.reason.or_else(|| waited.reason.clone());
-        record.presence.clone_from(&waited.presence);
     }
-    record.lease = (bid.kind == Kind::Leased).then(|| Lease::starting(&rules.now, bid.ttl));
+    // That of an attached holder bounds the doubt where its process cannot be observed.
+    record.lease = record.ttl.map(|ttl| Lease::starting(&rules.now, ttl));
     record.grant = Some(Grant {
         fence,
         since: rules.now.moment,

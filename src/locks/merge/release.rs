@@ -8,6 +8,7 @@ use crate::queue;
 use crate::report::Staleness;
 
 use super::acquire::{adopt, adopts, holder_record_mut, note_idle};
+use super::attached;
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, MergeState, Verdicts};
 use super::{Bid, Caller, Eviction, Release, Renewal, Rules, is_holder, prune};
@@ -24,7 +25,7 @@ pub fn release(
     prune(&mut next, &caller.id, verdicts);
     let holder = next.lock.as_ref().map(|lock| lock.holder.clone());
     let names_caller = holder.as_ref().and_then(Holder::id) == Some(&caller.id);
-    if !is_holder(&next, caller) {
+    if !is_holder(&next, caller) && !attached::is_holding(&next, caller) {
         let left = !names_caller && queue::dequeue(&mut next.queue, caller.id.as_str());
         if next.queue.is_empty() {
             // Nobody waits: the next to do so must not find that it has waited long.
@@ -36,7 +37,8 @@ pub fn release(
     let attached = next
         .holder_record()
         .is_some_and(|record| record.kind == Kind::Attached);
-    if attached && verdict.is_some_and(|verdict| verdict.present) {
+    let by_itself = attached::is_holding(&next, caller);
+    if attached && !by_itself && verdict.is_some_and(|verdict| verdict.present) {
         return (next, Release::HolderPresent(caller.id.as_str().to_owned()));
     }
     let_go(&mut next, caller.id.as_str(), rules);

@@ -160,6 +160,13 @@ pub struct Verdicts {
     pub bereft: BTreeMap<String, Verdict>,
 }
 
+impl Verdicts {
+    /// Whether `id` waits, but its process is provably gone.
+    pub fn is_orphan(&self, id: &str) -> bool {
+        self.waiters.get(id).is_some_and(|verdict| verdict.orphaned)
+    }
+}
+
 impl MergeState {
     /// The record of the holder, where the lock file is the one that the record stands for.
     pub fn holder_record(&self) -> Option<&Participant> {
@@ -203,18 +210,10 @@ impl MergeState {
         Some(judge(&subject, terms, world))
     }
 
-    /// The verdict on everyone in the queue but `caller`, by id.
-    fn judge_waiters(
-        &self,
-        caller: Option<&PlanId>,
-        terms: &Terms,
-        world: &dyn World,
-    ) -> BTreeMap<String, Verdict> {
-        let others = self
-            .queue
+    /// The verdict on everyone in the queue, by id.
+    fn judge_waiters(&self, terms: &Terms, world: &dyn World) -> BTreeMap<String, Verdict> {
+        self.queue
             .iter()
-            .filter(|entry| caller.is_none_or(|id| id.as_str() != entry.plan_id));
-        others
             .map(|entry| {
                 let id = PlanId::parse(&entry.plan_id);
                 let subject = Subject {
@@ -229,8 +228,8 @@ impl MergeState {
             .collect()
     }
 
-    /// Every verdict that a decision for `caller` may rely on.
-    pub fn judge(&self, caller: Option<&PlanId>, terms: &Terms, world: &dyn World) -> Verdicts {
+    /// Every verdict that a decision may rely on.
+    pub fn judge(&self, terms: &Terms, world: &dyn World) -> Verdicts {
         let bereft = self.bereft().filter_map(|(id, record)| {
             let plan = PlanId::parse(id)?;
             let subject = Subject {
@@ -245,7 +244,7 @@ impl MergeState {
         Verdicts {
             bereft: bereft.collect(),
             holder: self.judge_holder(terms, world),
-            waiters: self.judge_waiters(caller, terms, world),
+            waiters: self.judge_waiters(terms, world),
         }
     }
 

@@ -1,0 +1,72 @@
+//! Calls from inside a run of the merge lock: known by the token that the run gave its command.
+//!
+//! A run gives its command `GIT_LOCKS_LOCK` (which lock), `GIT_LOCKS_HOLDER`, `GIT_LOCKS_FENCE` and
+//! `GIT_LOCKS_TOKEN`. The token proves that a call comes from inside, as long as its digest is
+//! what is recorded of whoever holds the very lock that the first one names.
+
+use std::env;
+use std::ffi::OsString;
+
+use crate::commands::context::Context;
+use crate::error::Result;
+use crate::locks::merge::{self, MergeState};
+use crate::text;
+
+/// Which lock a run is of.
+pub(super) const LOCK: &str = "GIT_LOCKS_LOCK";
+/// The id under which it holds the lock.
+pub(super) const HOLDER: &str = "GIT_LOCKS_HOLDER";
+/// The number of its grant.
+pub(super) const FENCE: &str = "GIT_LOCKS_FENCE";
+/// The secret by which its command is known.
+pub(super) const TOKEN: &str = "GIT_LOCKS_TOKEN";
+
+/// How `GIT_LOCKS_LOCK` names the merge lock of this repository.
+pub(super) fn marker(context: &Context) -> OsString {
+    let mut marker = OsString::from("merge:");
+    marker.push(context.merge_store().lock_path);
+    marker
+}
+
+/// What is recorded of a token.
+pub(super) fn digest(token: &str) -> String {
+    text::digest(token.as_bytes(), 16)
+}
+
+/// The digest of the token that this process was given for this very lock.
+pub(super) fn given_token(context: &Context) -> Option<String> {
+    let lock = env::var_os(LOCK)?;
+    let token = env::var(TOKEN).ok().filter(|token| !token.is_empty())?;
+    (lock == marker(context)).then(|| digest(&token))
+}
+
+/// Whether this process is inside a run of the lock as it stands in `state`.
+pub(super) fn is_inside(state: &MergeState, context: &Context) -> bool {
+    let recorded = state.holder_record().and_then(|r| r.token.as_deref());
+    recorded.is_some_and(|recorded| given_token(context).as_deref() == Some(recorded))
+}
+
+/// The lock as it stands, where this process is inside a run of it.
+pub(super) fn enclosing(context: &Context) -> Result<Option<MergeState>> {
+    if given_token(context).is_none() {
+        return Ok(None);
+    }
+    let seen = context.merge_store().peek()?;
+    let verdicts = seen.judge(&context.terms(), &context.surroundings());
+    let state = merge::view(&seen, &verdicts);
+    Ok(Some(state).filter(|state| is_inside(state, context)))
+}
+
+/// Whether the environment says that what this process was started for runs under the lock as it
+/// stands in `state`: no proof of anything, but reason enough not to wait for that very holder.
+pub(super) fn claims_inside(state: &MergeState, context: &Context) -> bool {
+    let Some(lock) = &state.lock else {
+        return false;
+    };
+    let is = |name: &str, value: Option<String>| value.is_some() && env::var(name).ok() == value;
+    let record = state.holder_record();
+    let grant = record.and_then(|record| record.grant.as_ref());
+    env::var_os(LOCK).is_some_and(|named| named == marker(context))
+        && is(HOLDER, lock.holder.shown())
+        && is(FENCE, grant.map(|grant| grant.fence.to_string()))
+}

@@ -1,0 +1,475 @@
+//! `git locks merge run`: waits for the lock, runs a command under it, and lets go.
+//!
+//! **The steps**: signals are caught; the turn is waited for; the command is started and seen
+//! through; the lock is let go; signals do what they did before. A signal before the grant leaves
+//! the queue, one between the grant and the start lets go without starting, one after it is passed
+//! on to the command.
+//!
+//! **A crash** before the grant leaves a place that the next call of the checkout takes over; one
+//! after it leaves a lock that is free as soon as the command, if it was started, has ended.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::acquire::blocked_report;
+use super::nested;
+use super::release::log_released;
+use super::turn::{Answer, Asked, Granting, MergeTurn, refuse_own_parent, suffixed};
+use super::{decide_as, failure, lock_path, set_title, workplace};
+use crate::cli;
+use crate::commands::Failure;
+use crate::commands::context::Context;
+use crate::commands::waiting::{self, Patience};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exit::Exit;
+use crate::identity::{Identity, PlanId};
+use crate::locks::merge::{self, Admission, Bid, Keeping, Release, Renewal};
+use crate::participant::Kind;
+use crate::report::{Action, Outcome};
+use crate::run::{self, Ended, Held, Kept, Treatment};
+use crate::store::last_resort::LastResort;
+use crate::store::merge::Purpose;
+use crate::sys::signals::{self, Bell, Signals};
+use crate::sys::{clock, process, random};
+use crate::wait::{Ears as _, Senses, Waited, wait};
+
+/// How many random bytes make a token.
+const TOKEN_BYTES: usize = 16;
+
+/// `merge run`.
+pub fn run(args: &cli::Run, context: &Context) -> Result<Outcome, Failure> {
+    let limits = Limits::of(args)?;
+    let patience = Patience::of(&args.patience, true, context)?;
+    if nested::enclosing(context)?.is_some() {
+        context
+            .voice
+            .detail("inside a run of the same lock: the command runs under that");
+        return Err(run::become_command(&args.command).into());
+    }
+    let identity = context.identity(&args.who)?;
+    let id = identity.id.clone();
+    run_as(args, limits, patience, &identity, context).map_err(|error| failure(error, &id))
+}
+
+/// How long the command may hold the lock, and take to end, in seconds.
+#[derive(Clone, Copy)]
+struct Limits {
+    hold: Option<f64>,
+    kill: Option<f64>,
+}
+
+impl Limits {
+    fn of(args: &cli::Run) -> Result<Self> {
+        let seconds = |given: &Option<String>, flag| {
+            let given = given.as_deref();
+            let span = given.map(|given| waiting::duration(given, flag)).transpose();
+            span.map(|span| span.map(|span| span.as_secs_f64()))
+        };
+        Ok(Self {
+            hold: seconds(&args.max_hold, "--max-hold")?,
+            kill: seconds(&args.kill_after, "--kill-after")?,
+        })
+    }
+}
+
+fn run_as(
+    args: &cli::Run,
+    limits: Limits,
+    patience: Patience,
+    named: &Identity,
+    context: &Context,
+) -> Result<Outcome> {
+    let caught = Signals::arm(&signals::ENDING)?;
+    let bell = caught.bell();
+    let token = random::hex(TOKEN_BYTES)?;
+    let bid = Bid {
+        kind: Kind::Attached,
+        insists: false,
+        ttl: context.settings.ttl.as_secs_f64(),
+        process: None,
+        token: Some(nested::digest(&token)),
+        workplace: Some(workplace(context)),
+        reason: super::acquire::given_reason(args.reason.as_deref()),
+    };
+    // Two runs of one checkout are two participants.
+    let identity = if named.explicit {
+        named.clone()
+    } else {
+        suffixed(named)?
+    };
+    let mut turn = MergeTurn::new(
+        context,
+        named,
+        identity,
+        bid,
+        args.no_title_token,
+        bell.as_ref(),
+    )?;
+    let mut senses = Senses::new(caught);
+    let granting = match admitted(&mut turn, patience, &mut senses, args, context)? {
+        Ok(granting) => granting,
+        Err(outcome) => return Ok(outcome),
+    };
+    let visiting = granting.granted.action == Action::AlreadyHeld;
+    let mut job = Job {
+        args,
+        context,
+        environment: environment(&granting, &turn.identity.id, &token, visiting, context),
+        treatment: Treatment {
+            end_at: limits.hold.map(|span| clock::steady() + span),
+            kill_after: limits.kill,
+            end_on_loss: args.on_loss == cli::OnLoss::End,
+        },
+    };
+    if visiting {
+        return job.visit(&turn.identity, senses);
+    }
+    let ran = job.run_attached(&mut turn, &mut senses);
+    let kept = let_go(turn, ran.last_resort.as_ref(), args.no_title_token, context);
+    let ended = ran.ended?;
+    let lost = ended.lost || !kept;
+    Ok(Outcome::Silent(if lost { Exit::LOST } else { ended.exit }))
+}
+
+/// Waits for the turn; or what to say where it does not come.
+fn admitted(
+    turn: &mut MergeTurn<'_>,
+    patience: Patience,
+    senses: &mut Senses,
+    args: &cli::Run,
+    context: &Context,
+) -> Result<Result<Granting, Outcome>> {
+    let once = patience == Patience::None;
+    if !once {
+        let mut progress = turn.progress();
+        let waited = wait(turn, patience.budget(), senses, &mut progress);
+        context.voice.hush();
+        match waited? {
+            Waited::Answered(Answer::Granted(granting)) => return Ok(Ok(granting)),
+            Waited::Answered(Answer::OwnParent(holder)) => {
+                return Ok(Err(own_parent(context, &turn.identity, holder)));
+            }
+            Waited::Interrupted(signal) => {
+                turn.leave()?;
+                return Err(waiting::interrupted(signal));
+            }
+            Waited::TimedOut => {}
+        }
+    }
+    // The last word, which also confirms the place that is kept.
+    let asked = turn.ask(once)?;
+    match asked.outcome {
+        Asked::OwnParent(holder) => Ok(Err(own_parent(context, &turn.identity, holder))),
+        Asked::Answer(Admission::Admitted(granted)) => Ok(Ok(turn.granted(granted, &asked.state))),
+        Asked::Answer(Admission::Namesake) => Err(turn.no_name()),
+        Asked::Answer(Admission::Blocked(waiting)) => {
+            if !once {
+                waiting::say_place_is_kept(context);
+            }
+            let report = blocked_report(&waiting, &asked.state, &turn.identity, context);
+            let exit = Exit::of_command(args.blocked_code);
+            Ok(Err(Outcome::Aside(Box::new(report), exit)))
+        }
+    }
+}
+
+fn own_parent(context: &Context, identity: &Identity, holder: String) -> Outcome {
+    let report = refuse_own_parent(context, identity, holder);
+    Outcome::Aside(Box::new(report), Exit::REFUSED)
+}
+
+/// What the command learns about its lock.
+fn environment(
+    granting: &Granting,
+    id: &PlanId,
+    token: &str,
+    visiting: bool,
+    context: &Context,
+) -> Vec<(&'static str, OsString)> {
+    let fence = granting.granted.fence.map(|fence| fence.to_string());
+    let mut environment = vec![
+        (nested::LOCK, nested::marker(context)),
+        (nested::HOLDER, id.as_str().into()),
+        (nested::FENCE, fence.unwrap_or_default().into()),
+    ];
+    // Who visits a detached holder is not who holds.
+    let token = if visiting { "" } else { token };
+    environment.push((nested::TOKEN, token.into()));
+    environment
+}
+
+/// A command to run under the lock.
+struct Job<'a> {
+    args: &'a cli::Run,
+    context: &'a Context,
+    environment: Vec<(&'static str, OsString)>,
+    treatment: Treatment,
+}
+
+/// How an attached run went, and what is left to let go with.
+struct Ran {
+    ended: Result<Ended>,
+    last_resort: Option<LastResort>,
+}
+
+impl Job<'_> {
+    fn run_attached(&mut self, turn: &mut MergeTurn<'_>, senses: &mut Senses) -> Ran {
+        // Before the command can use anything up.
+        let last_resort = LastResort::prepare(&self.context.merge_store()).unwrap_or_default();
+        let mut held = Attached {
+            context: turn.context,
+            turn,
+            last_resort,
+            bell: None,
+        };
+        let ended = self.start_and_see_through(&mut held, senses);
+        Ran {
+            ended,
+            last_resort: held.last_resort,
+        }
+    }
+
+    fn start_and_see_through(
+        &mut self,
+        held: &mut Attached<'_, '_>,
+        senses: &mut Senses,
+    ) -> Result<Ended> {
+        catch_for_running(senses)?;
+        held.bell = senses.signals.bell();
+        let mut child = run::start(&self.args.command, &self.environment)?;
+        run::see_through(
+            &mut child,
+            held,
+            senses,
+            self.treatment,
+            &self.context.voice,
+        )
+    }
+
+    /// Runs the command under a lock that its id holds detached, and leaves it as it was.
+    fn visit(&mut self, identity: &Identity, mut senses: Senses) -> Result<Outcome> {
+        let id = &identity.id;
+        self.context
+            .voice
+            .inform(format!("{id} holds the lock already, and keeps it afterwards"));
+        catch_for_running(&mut senses)?;
+        let Some((program, arguments)) = self.args.command.split_first() else {
+            return Err(Error::usage("there is no command to run"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).envs(self.environment.drain(..));
+        let started = command.spawn();
+        let mut child = started.map_err(|error| run::cannot_run(program, &error))?;
+        let mut held = Visit {
+            identity,
+            context: self.context,
+        };
+        let ended = run::see_through(
+            &mut child,
+            &mut held,
+            &mut senses,
+            self.treatment,
+            &self.context.voice,
+        )?;
+        let exit = if ended.lost { Exit::LOST } else { ended.exit };
+        Ok(Outcome::Silent(exit))
+    }
+}
+
+/// From now on also hears of the command's end and of a terminal that changes its size.
+fn catch_for_running(senses: &mut Senses) -> Result<()> {
+    let mut wanted = signals::PASSED_ON.to_vec();
+    wanted.push(signals::CHILD);
+    let caught = Signals::arm(&wanted)?;
+    if let Some(signal) = senses.signal() {
+        return Err(waiting::interrupted_before_start(signal));
+    }
+    senses.signals = caught;
+    Ok(())
+}
+
+/// Lets go of the lock, whatever it takes. Whether it was still held.
+fn let_go(
+    turn: MergeTurn<'_>,
+    last_resort: Option<&LastResort>,
+    no_title: bool,
+    context: &Context,
+) -> bool {
+    let caller = turn.caller();
+    let id = turn.identity.id.clone();
+    let released = decide_as(
+        context,
+        &caller,
+        Purpose::Release,
+        no_title,
+        None,
+        merge::release,
+    );
+    let voice = &context.voice;
+    match released {
+        Ok(committed) => {
+            set_title(context, &id, None, no_title);
+            if committed.outcome != Release::Released {
+                voice.warn("the lock was not held any more when the command had ended");
+                return false;
+            }
+            let waiting = committed.state.queue.len();
+            log_released(context, id.as_str(), &lock_path(context), None, waiting);
+            true
+        }
+        Err(error) => {
+            // Once the presence is gone, nobody takes a missing lock file for a theft.
+            drop(turn);
+            let store = context.merge_store();
+            let patience = context.settings.guard_timeout;
+            let removed = last_resort.map(|last| last.remove_lock(&store, patience));
+            match removed {
+                Some(Ok(())) => voice.warn(format!("the release could not be recorded: {error}")),
+                _ => voice.warn(format!(
+                    "the lock could not be let go: {error}; \
+                     it counts as free once this process has ended"
+                )),
+            }
+            true
+        }
+    }
+}
+
+/// The lock of an attached holder, while its command runs.
+struct Attached<'t, 'c> {
+    turn: &'t mut MergeTurn<'c>,
+    context: &'c Context,
+    last_resort: Option<LastResort>,
+    bell: Option<Bell>,
+}
+
+impl Held for Attached<'_, '_> {
+    fn looks_kept(&mut self) -> bool {
+        let store = self.context.merge_store();
+        let last = self.last_resort.as_ref();
+        last.is_some_and(|last| last.is_current(&store)) && self.turn.presence.stands()
+    }
+
+    fn keep(&mut self) -> Result<Kept> {
+        self.turn.stand()?;
+        let bell = self.bell.as_ref();
+        let interrupted = || bell.is_some_and(Bell::rings);
+        let caller = self.turn.caller();
+        let bid = &self.turn.bid;
+        let committed = decide_as(
+            self.context,
+            &caller,
+            Purpose::Ordinary,
+            true,
+            Some(&interrupted),
+            |state, caller, verdicts, rules| merge::keep(state, caller, bid, verdicts, rules),
+        );
+        let kept = match committed {
+            Ok(committed) => match committed.outcome {
+                Keeping::Kept => Kept::Yes,
+                Keeping::Restored => Kept::Restored,
+                Keeping::Unclear => Kept::Unclear,
+                Keeping::Lost(holder) => Kept::Lost(Some(holder)),
+            },
+            // Whoever is inside the guard will leave it.
+            Err(error) if error.kind() == ErrorKind::Timeout => Kept::Unclear,
+            Err(error) => return Err(error),
+        };
+        if matches!(kept, Kept::Yes | Kept::Restored) {
+            self.last_resort = LastResort::prepare(&self.context.merge_store())?;
+        }
+        Ok(kept)
+    }
+
+    fn watch(&self) -> Vec<PathBuf> {
+        vec![self.context.merge_store().lock_path]
+    }
+
+    fn keep_every(&self) -> f64 {
+        keep_every(self.context)
+    }
+}
+
+/// The lock of a detached holder, while a command of the same id runs.
+struct Visit<'a> {
+    identity: &'a Identity,
+    context: &'a Context,
+}
+
+impl Held for Visit<'_> {
+    fn looks_kept(&mut self) -> bool {
+        let seen = self.context.merge_store().peek();
+        let caller = self.context.caller(self.identity);
+        seen.is_ok_and(|state| merge::is_holder(&state, &caller))
+    }
+
+    fn keep(&mut self) -> Result<Kept> {
+        let bid = Bid {
+            kind: Kind::Plan,
+            insists: false,
+            ttl: self.context.settings.ttl.as_secs_f64(),
+            process: None,
+            token: None,
+            workplace: None,
+            reason: None,
+        };
+        let committed = super::decide(
+            self.context,
+            self.identity,
+            Purpose::Ordinary,
+            true,
+            |state, caller, verdicts, rules| merge::renew(state, caller, &bid, verdicts, rules),
+        )?;
+        Ok(match committed.outcome {
+            Renewal::Renewed(_) | Renewal::NoLease => Kept::Yes,
+            Renewal::Lost(holder) => Kept::Lost(holder),
+        })
+    }
+
+    fn watch(&self) -> Vec<PathBuf> {
+        vec![self.context.merge_store().lock_path]
+    }
+
+    fn keep_every(&self) -> f64 {
+        keep_every(self.context)
+    }
+}
+
+/// Three times within a lease, in seconds.
+fn keep_every(context: &Context) -> f64 {
+    (context.settings.ttl.as_secs_f64() / 3.0).max(1.0)
+}
+
+/// `become`: records this process as what the enclosing run has started, and becomes the command.
+/// Returns only when the command was not started.
+pub fn become_child(args: &cli::Become, context: &Context) -> Result<Outcome, Failure> {
+    let lost = || {
+        let message = "the lock is not held any more; the command was not started";
+        Error::new(ErrorKind::Lost, message)
+    };
+    let holder = std::env::var(nested::HOLDER).ok();
+    let holder = holder.as_deref().and_then(PlanId::parse).ok_or_else(lost)?;
+    let token = nested::given_token(context).ok_or_else(lost)?;
+    let me = process::me().ok_or_else(|| {
+        let message = "cannot tell when this process started; the command was not started";
+        Error::new(ErrorKind::Io, message)
+    })?;
+    let identity = Identity {
+        id: holder,
+        explicit: true,
+    };
+    let recorded = super::decide(
+        context,
+        &identity,
+        Purpose::Ordinary,
+        true,
+        |state, _caller, verdicts, rules| merge::record_child(state, &token, &me, verdicts, rules),
+    );
+    let failed = |error| failure(error, &identity.id);
+    if recorded.map_err(failed)?.outcome {
+        Err(failed(run::become_command(&args.command)))
+    } else {
+        Err(failed(lost()))
+    }
+}

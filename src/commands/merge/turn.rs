@@ -1,0 +1,372 @@
+//! A process that waits for the merge lock: its presence, its place, and its looks at the lock.
+
+use std::path::PathBuf;
+
+use super::acquire::{announce_grant, announce_wait};
+use super::nested;
+use super::{about_holder, decide_as, lock_path, set_title};
+use crate::commands::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event_log::holds;
+use crate::identity::{self, Identity};
+use crate::locks::merge::{
+    self, Admission, Bid, Caller, Granted, Holder, MergeState, Poll, Verdicts, Waiting,
+};
+use crate::participant::Kind;
+use crate::progress::Progress;
+use crate::report::{MergeRefused, Refusal, Report, Status};
+use crate::store::merge::{Committed, Purpose, Stamp};
+use crate::store::presence::{self, Presence};
+use crate::sys::process;
+use crate::sys::signals::Bell;
+use crate::sys::{clock, random};
+use crate::wait::{Found, Scene, Turn};
+
+/// What is waited for.
+pub(super) const WHAT: &str = "the merge lock";
+/// A look that nothing has called for is left out for at most this long, in seconds.
+const UNSEEN: f64 = 15.0;
+/// A place is confirmed so many times within the life of its ticket.
+const CONFIRMED: f64 = 5.0;
+/// How many random bytes tell several calls of one checkout apart.
+const SUFFIX_BYTES: usize = 3;
+
+/// A turn that came.
+#[derive(Clone, Debug)]
+pub(super) struct Granting {
+    /// The grant.
+    pub granted: Granted,
+    /// How many stand in the queue, the holder among them.
+    pub waiting_count: usize,
+    /// What vouches for the holder, where that is recorded.
+    pub kind: Option<Kind>,
+}
+
+/// What asking came to.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// The lock's own answer.
+    Answer(Admission),
+    /// This holder waits for the very process that asks.
+    OwnParent(String),
+}
+
+/// What a turn came to.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The lock.
+    Granted(Granting),
+    /// Nothing, for ever: this holder waits for the very process that asks.
+    OwnParent(String),
+}
+
+/// Asks for the lock; where `once`, leaving no trace unless it is granted.
+pub(super) fn ask(
+    context: &Context,
+    caller: &Caller,
+    bid: &Bid,
+    once: bool,
+    no_title: bool,
+    interrupted: Option<&dyn Fn() -> bool>,
+) -> Result<Committed<Asked>> {
+    decide_as(
+        context,
+        caller,
+        Purpose::Ordinary,
+        no_title,
+        interrupted,
+        |state, caller, verdicts, rules| {
+            // A holder whose lock file vanished is found by what settling puts back.
+            let vanished = state.lock.is_none() && state.bereft().next().is_some();
+            let settled = vanished.then(|| merge::settle(state, verdicts));
+            if let Some(holder) = own_parent(settled.as_ref().unwrap_or(state), caller, context) {
+                return (merge::settle(state, verdicts), Asked::OwnParent(holder));
+            }
+            let decide = if once { merge::try_acquire } else { merge::acquire };
+            let (next, admission) = decide(state, caller, bid, verdicts, rules);
+            (next, Asked::Answer(admission))
+        },
+    )
+}
+
+/// The holder, where this process descends from what it runs.
+fn own_parent(state: &MergeState, caller: &Caller, context: &Context) -> Option<String> {
+    let holder = state.lock.as_ref()?.holder.shown()?;
+    let record = state.holder_record()?;
+    let attached = record.kind == Kind::Attached;
+    let child = record.process.as_ref().filter(|_| attached);
+    let descends = child.is_some_and(|child| process::ancestors().contains(child));
+    let visits = !attached
+        && holder != caller.id.as_str()
+        && nested::claims_inside(state, context);
+    (descends || visits).then_some(holder)
+}
+
+/// One process that waits for the merge lock.
+pub(super) struct MergeTurn<'a> {
+    pub context: &'a Context,
+    /// Who asks; a run whose id another process uses gets one of its own.
+    pub identity: Identity,
+    pub bid: Bid,
+    pub presence: Presence,
+    /// The id before it got one of its own.
+    named: Identity,
+    no_title: bool,
+    bell: Option<&'a Bell>,
+    seen: Option<(Stamp, Scene, f64)>,
+    asked_at: f64,
+}
+
+impl<'a> MergeTurn<'a> {
+    /// Begins to take part.
+    pub fn new(
+        context: &'a Context,
+        named: &Identity,
+        identity: Identity,
+        bid: Bid,
+        no_title: bool,
+        bell: Option<&'a Bell>,
+    ) -> Result<Self> {
+        Ok(Self {
+            presence: Presence::begin(&context.place.ours, context.modes())?,
+            context,
+            named: named.clone(),
+            identity,
+            bid,
+            no_title,
+            bell,
+            seen: None,
+            asked_at: f64::NEG_INFINITY,
+        })
+    }
+
+    /// The caller, known by its presence.
+    pub fn caller(&self) -> Caller {
+        Caller {
+            presence: Some(self.presence.name().to_owned()),
+            ..self.context.caller(&self.identity)
+        }
+    }
+
+    /// Shows the wait.
+    pub fn progress(&self) -> Progress<'a> {
+        let context = self.context;
+        let holds = if context.voice.is_quiet() {
+            Vec::new()
+        } else {
+            holds::recent(&context.place.logs, "merge", clock::wall())
+        };
+        Progress::new(&context.voice, WHAT, holds::typical(&holds))
+    }
+
+    /// Leaves the queue, or lets go of what was granted meanwhile.
+    pub fn leave(&mut self) -> Result<()> {
+        let caller = self.caller();
+        decide_as(
+            self.context,
+            &caller,
+            Purpose::Release,
+            self.no_title,
+            None,
+            merge::release,
+        )?;
+        set_title(self.context, &self.identity.id, None, self.no_title);
+        Ok(())
+    }
+
+    /// Asks, under an id of its own where another process uses the one it has.
+    pub fn ask(&mut self, once: bool) -> Result<Committed<Asked>> {
+        let bell = self.bell;
+        let interrupted = move || bell.is_some_and(Bell::rings);
+        loop {
+            let asked = ask(
+                self.context,
+                &self.caller(),
+                &self.bid,
+                once,
+                self.no_title,
+                Some(&interrupted),
+            )?;
+            match asked.outcome {
+                Asked::Answer(Admission::Namesake) => {
+                    self.identity.id = suffixed(&self.named)?.id;
+                }
+                _ => return Ok(asked),
+            }
+        }
+    }
+
+    pub fn granted(&self, granted: Granted, state: &MergeState) -> Granting {
+        announce_grant(
+            self.context,
+            &self.identity.id,
+            &granted,
+            state.queue.len(),
+            self.no_title,
+        );
+        Granting {
+            granted,
+            waiting_count: state.queue.len(),
+            kind: state.holder_record().map(|record| record.kind),
+        }
+    }
+
+    /// The scene from the place in the queue that `waiting` tells of.
+    fn scene(&self, state: &MergeState, waiting: &Waiting) -> Scene {
+        let about = about_holder(state, self.context);
+        let record = state.holder_record();
+        let mut watch = vec![self.presence.path().to_owned()];
+        let mut processes = Vec::new();
+        let mut change = None;
+        if waiting.next || waiting.position.is_none() {
+            watch.push(self.context.merge_store().lock_path);
+            if let Some(record) = record {
+                let ours = &self.context.place.ours;
+                let presence = record.presence.as_deref();
+                watch.extend(presence.and_then(|name| presence::path(ours, name)));
+                processes.extend(record.process.clone());
+                let terms = self.context.terms();
+                change = record.lease.filter(|_| record.kind == Kind::Leased).and_then(|lease| {
+                    let elapsed = terms.now.elapsed(lease.from, &record.host)?;
+                    (elapsed < lease.seconds).then(|| lease.seconds - elapsed)
+                });
+            }
+        }
+        Scene {
+            position: waiting.position,
+            waiting: state.queue.len(),
+            holder: state.lock.as_ref().and_then(|lock| lock.holder.shown()),
+            since: about.since,
+            workplace: about.workplace,
+            reason: about.reason,
+            watch,
+            processes,
+            change,
+        }
+    }
+
+    /// Makes sure that the presence stands where others look for it.
+    pub fn stand(&mut self) -> Result<()> {
+        if !self.presence.stands() {
+            self.presence = Presence::begin(&self.context.place.ours, self.context.modes())?;
+        }
+        Ok(())
+    }
+
+    /// Whether what is recorded of this process still lets others wake it.
+    fn is_recorded(&self, state: &MergeState, verdicts: &Verdicts) -> bool {
+        let id = self.identity.id.as_str();
+        let record = state.records.participant(id);
+        let presence = record.and_then(|record| record.presence.as_deref());
+        let others = verdicts.waiters.get(id).is_some_and(|verdict| verdict.present);
+        others || presence == Some(self.presence.name())
+    }
+}
+
+impl MergeTurn<'_> {
+    /// The error of a call that finds no id that nobody else uses: next to impossible.
+    pub fn no_name(&self) -> Error {
+        let id = &self.named.id;
+        Error::new(ErrorKind::Timeout, format!("every id like {id} is in use"))
+    }
+}
+
+/// An id for one of several calls that would ask under the same.
+pub(super) fn suffixed(identity: &Identity) -> Result<Identity> {
+    Ok(Identity {
+        id: identity::suffixed(&identity.id, &random::hex(SUFFIX_BYTES)?),
+        explicit: identity.explicit,
+    })
+}
+
+/// The refusal of a call that would wait for its own parent.
+pub(super) fn refuse_own_parent(
+    context: &Context,
+    identity: &Identity,
+    holder: String,
+) -> Report {
+    Report::MergeRefused(MergeRefused {
+        status: Status::Refused,
+        plan_id: identity.id.as_str().to_owned(),
+        reason: Refusal::OwnParent,
+        holder: Some(holder),
+        staleness: None,
+        lock_path: lock_path(context),
+    })
+}
+
+impl Turn for MergeTurn<'_> {
+    type Answer = Answer;
+
+    fn attempt(&mut self) -> Result<Found<Answer>> {
+        self.stand()?;
+        self.seen = None;
+        let asked = self.ask(false)?;
+        self.asked_at = clock::steady();
+        Ok(match asked.outcome {
+            Asked::OwnParent(holder) => Found::Answered(Answer::OwnParent(holder)),
+            Asked::Answer(Admission::Admitted(granted)) => {
+                Found::Answered(Answer::Granted(self.granted(granted, &asked.state)))
+            }
+            Asked::Answer(Admission::Blocked(waiting)) => {
+                announce_wait(
+                    self.context,
+                    &self.identity,
+                    &waiting,
+                    &asked.state,
+                    self.no_title,
+                );
+                Found::Waiting(self.scene(&asked.state, &waiting))
+            }
+            Asked::Answer(Admission::Namesake) => Found::Ready,
+        })
+    }
+
+    fn look(&mut self) -> Result<Found<Answer>> {
+        let now = clock::steady();
+        let confirmed = self.context.settings.ticket_ttl.as_secs_f64() / CONFIRMED;
+        if now - self.asked_at >= confirmed || !self.presence.stands() {
+            return Ok(Found::Ready);
+        }
+        let store = self.context.merge_store();
+        let stamp = store.stamp()?;
+        if let Some((seen, scene, at)) = &self.seen {
+            // Where nothing was written, time alone lets only the next in line in.
+            let behind = scene.position.is_some_and(|position| position > 1);
+            if behind && *seen == stamp && now - at < UNSEEN {
+                return Ok(Found::Waiting(scene.clone()));
+            }
+        }
+        let state = store.peek_all()?;
+        let terms = self.context.terms();
+        let world = self.context.surroundings();
+        let verdicts = state.judge(&terms, &world);
+        let rules = self.context.rules(&terms, &world);
+        let caller = self.caller();
+        let unborn = state.lock.as_ref().filter(|lock| lock.holder == Holder::Unborn);
+        if unborn.is_some_and(|lock| (terms.now.moment.wall - lock.mtime()).abs() > 2.0) {
+            // Only inside the guard it is watched for long enough to be told dead.
+            return Ok(Found::Ready);
+        }
+        let (next, admission) = merge::acquire(&state, &caller, &self.bid, &verdicts, &rules);
+        match admission {
+            Admission::Admitted(_) | Admission::Namesake => Ok(Found::Ready),
+            Admission::Blocked(waiting) => {
+                let has_place = waiting.position.is_some();
+                if waiting.poll == Poll::Joined
+                    || (has_place && !self.is_recorded(&state, &verdicts))
+                {
+                    return Ok(Found::Ready);
+                }
+                let scene = self.scene(&next, &waiting);
+                self.seen = Some((stamp, scene.clone(), now));
+                Ok(Found::Waiting(scene))
+            }
+        }
+    }
+
+    fn may_pass(&self, _error: &Error) -> bool {
+        let common: Option<&PathBuf> = self.context.place.common_dir.as_ref();
+        common.is_none_or(|common| common.symlink_metadata().is_ok())
+    }
+}

@@ -1,0 +1,220 @@
+//! Participants whose process is there all the time: a place left by a killed one, the command that
+//! a holder started, and the lock that is kept while the command runs.
+
+use std::sync::Arc;
+
+use crate::lease::Lease;
+use crate::liveness::Verdict;
+use crate::participant::{Grant, Kind, Participant};
+use crate::queue::Entry;
+use crate::sys::process::ProcessId;
+
+use super::acquire::{adopt, holder_record_mut, participant};
+use super::settle::{holder_verdict, settle};
+use super::state::{Holder, LockFile, MergeState, Verdicts};
+use super::{Bid, Caller, Rules};
+
+/// What a holder that looks after its lock finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// It holds the lock as before.
+    Kept,
+    /// The lock was taken away, nobody had it, and it has been taken again.
+    Restored,
+    /// Somebody is about to say who holds it.
+    Unclear,
+    /// Another holds the lock.
+    Lost(String),
+}
+
+/// Whether the caller is the very process that holds the lock.
+pub(super) fn is_holding(state: &MergeState, caller: &Caller) -> bool {
+    let record = state.holder_record();
+    caller.presence.is_some()
+        && names(state.lock.as_ref(), caller)
+        && record.is_some_and(|r| r.kind == Kind::Attached && r.presence == caller.presence)
+}
+
+/// Lets a command run under a lock that its id holds detached, and keeps from running out what
+/// lease there is. Returns whether there is a holder to visit: not when what vouched for it is gone.
+pub(super) fn visit(next: &mut MergeState, stale: bool, rules: &Rules) -> bool {
+    let Some(record) = holder_record_mut(next).filter(|record| record.kind == Kind::Leased) else {
+        return !stale;
+    };
+    let ttl = record.ttl.or(record.lease.map(|lease| lease.seconds));
+    if let Some(ttl) = ttl {
+        record.host = Arc::new(rules.now.host.clone());
+        record.lease = Some(Lease::starting(&rules.now, ttl));
+        record.ticket = rules.now.moment;
+    }
+    true
+}
+
+/// Whether a lock file names the caller.
+fn names(lock: Option<&LockFile>, caller: &Caller) -> bool {
+    lock.and_then(|lock| lock.holder.id()) == Some(&caller.id)
+}
+
+/// Whether another process takes part under the caller's id: two runs are two participants.
+pub(super) fn has_namesake(state: &MergeState, caller: &Caller, verdicts: &Verdicts) -> bool {
+    if names(state.lock.as_ref(), caller) {
+        return true;
+    }
+    let id = caller.id.as_str();
+    let record = state.records.participant(id);
+    let is_present = verdicts.waiters.get(id).is_some_and(|v| v.present);
+    is_present && record.is_some_and(|record| record.presence != caller.presence)
+}
+
+/// Gives a newcomer that named nobody the foremost place that a killed call of its checkout left.
+/// Returns whether there was one.
+pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdicts) -> bool {
+    let is_queued = |entry: &Entry| entry.plan_id == caller.id.as_str();
+    let newcomer = caller.presence.is_some() && !next.queue.iter().any(is_queued);
+    if caller.explicit || caller.checkout.is_none() || !newcomer {
+        return false;
+    }
+    let left = |entry: &Entry| {
+        let record = next.records.participant(&entry.plan_id);
+        verdicts.is_orphan(&entry.plan_id)
+            && !names_entry(next.lock.as_ref(), entry)
+            && record.is_some_and(|r| {
+                r.inferred && r.user == caller.user && r.checkout == caller.checkout
+            })
+    };
+    let Some(place) = next.queue.iter().position(left) else {
+        return false;
+    };
+    if let Some(entry) = next.queue.get_mut(place) {
+        next.records.participants.remove(&entry.plan_id);
+        *entry = Entry::new(&caller.id, entry.ts);
+    }
+    true
+}
+
+fn names_entry(lock: Option<&LockFile>, entry: &Entry) -> bool {
+    let holder = lock.and_then(|lock| lock.holder.id());
+    holder.is_some_and(|holder| holder.as_str() == entry.plan_id)
+}
+
+/// Records the command of the holder that `token` (a digest) belongs to. Returns whether that is
+/// still the holder; if it is not, the command must not be started.
+pub fn record_child(
+    state: &MergeState,
+    token: &str,
+    child: &ProcessId,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> (MergeState, bool) {
+    let mut next = settle(state, verdicts);
+    let record = holder_record_mut(&mut next)
+        .filter(|r| r.kind == Kind::Attached && r.token.as_deref() == Some(token));
+    let Some(record) = record else {
+        return (next, false);
+    };
+    record.process = Some(child.clone());
+    // A process means something only where it was recorded.
+    record.host = Arc::new(rules.now.host.clone());
+    record.ticket = rules.now.moment;
+    (next, true)
+}
+
+/// Decides whether an attached holder still has its lock, renews its lease, and takes the lock
+/// again when it was taken away and nobody has it.
+pub fn keep(
+    state: &MergeState,
+    caller: &Caller,
+    bid: &Bid,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> (MergeState, Keeping) {
+    let mut next = settle(state, verdicts);
+    let is_mine = |record: &Participant| record.token.is_some() && record.token == bid.token;
+    if next.holder_record().is_some_and(is_mine) {
+        renew(&mut next, caller, bid, rules);
+        let restored = state.lock.as_ref() != next.lock.as_ref();
+        let keeping = if restored {
+            Keeping::Restored
+        } else {
+            Keeping::Kept
+        };
+        return (next, keeping);
+    }
+    let verdict = holder_verdict(state, &next, verdicts);
+    let nobody = verdict.is_some_and(Verdict::is_stale) && rules.may_reclaim;
+    match next.lock.as_ref().map(|lock| lock.holder.clone()) {
+        Some(Holder::Unborn) => (next, Keeping::Unclear),
+        // Written anew by hand: it names the holder that it named before.
+        Some(Holder::Plan(id)) if id == caller.id && next.holder_record().is_none() => {
+            let before = state.records.participant(caller.id.as_str()).cloned();
+            let before = before.filter(is_mine);
+            adopt(&mut next, caller, bid, rules);
+            if let (Some(record), Some(before)) = (holder_record_mut(&mut next), before) {
+                let made = record.grant.as_ref().and_then(|grant| grant.made);
+                *record = before;
+                if let Some(grant) = record.grant.as_mut() {
+                    grant.made = made;
+                }
+            }
+            renew(&mut next, caller, bid, rules);
+            (next, Keeping::Restored)
+        }
+        Some(holder) if !nobody => {
+            let shown = holder.shown().unwrap_or_default();
+            (next, Keeping::Lost(shown))
+        }
+        _ => {
+            let before = state.records.participant(caller.id.as_str()).cloned();
+            take_again(&mut next, before.filter(is_mine), caller, bid, rules);
+            (next, Keeping::Restored)
+        }
+    }
+}
+
+/// Makes the caller the holder that it was, as recorded `before` its lock was taken away.
+fn take_again(
+    next: &mut MergeState,
+    before: Option<Participant>,
+    caller: &Caller,
+    bid: &Bid,
+    rules: &Rules,
+) {
+    let id = caller.id.as_str();
+    next.lock = Some(LockFile {
+        holder: Holder::Plan(caller.id.clone()),
+        mtime_ns: 0,
+        uid: caller.user,
+    });
+    if before.is_none() {
+        next.records.fence = next.records.fence.saturating_add(1);
+    }
+    let fence = next.records.fence;
+    let now = rules.now.moment;
+    let mut record = before.unwrap_or_else(|| participant(caller, bid, now.wall, rules));
+    let grant = record.grant.get_or_insert(Grant {
+        fence,
+        since: now,
+        made: None,
+        temp: None,
+    });
+    grant.made = None;
+    if !next.queue.iter().any(|entry| entry.plan_id == id) {
+        next.queue.insert(0, Entry::new(&caller.id, now.wall));
+        record.queued_ts = now.wall;
+    }
+    next.records
+        .participants
+        .insert(id.to_owned(), Arc::new(record));
+    next.records.idle = None;
+    renew(next, caller, bid, rules);
+}
+
+/// Records anew what vouches for the holder, and for how long where nobody can see it.
+fn renew(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
+    let now = &rules.now;
+    if let Some(record) = next.records.participant_mut(caller.id.as_str()) {
+        record.presence.clone_from(&caller.presence);
+        record.lease = Some(Lease::starting(now, record.ttl.unwrap_or(bid.ttl)));
+        record.ticket = now.moment;
+    }
+}

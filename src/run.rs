@@ -1,0 +1,337 @@
+//! The one runner: starts a command under a lock, passes signals on, keeps the lock while the
+//! command runs, and says how it ended. Acquiring and letting go are the caller's.
+//!
+//! **Starting.** The command is started through a second process of this program, which records
+//! itself under the guard as what the holder runs, provided that the lock is still the holder's,
+//! and only then becomes the command. Until it is recorded the runner's presence vouches for the
+//! holder, from then on the command itself does too: if the runner is killed, the lock stays held
+//! until the command has ended, and not because of anything that the command left behind.
+//!
+//! **Signals.** The command stays in the process group of the terminal, so that what the terminal
+//! sends reaches it without us; what is sent to the runner alone is passed on.
+//!
+//! **Losing.** The lock is looked at every second and whenever the kernel tells of a change. Where
+//! it was taken away and nobody has it, it is taken again; where another has it, the command is
+//! ended.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+
+use crate::error::{Error, ErrorKind, Result, reason};
+use crate::exit::Exit;
+use crate::sys::clock;
+use crate::sys::signals::{self, Arrival};
+use crate::text;
+use crate::voice::Voice;
+use crate::wait::{Ears as _, Senses};
+
+/// How often the lock is looked at, in seconds.
+const LOOK: f64 = 1.0;
+/// How long a command may take to end once it was asked to, where nothing else is said, in seconds.
+const GRACE: f64 = 10.0;
+/// A signal that comes again from our parent within this time is the same one, in seconds: git
+/// passes on what the terminal has sent to all.
+const ECHO: f64 = 1.0;
+
+/// What looking after the lock came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It is held as before.
+    Yes,
+    /// It was taken away, nobody had it, and it has been taken again.
+    Restored,
+    /// That cannot be told just now.
+    Unclear,
+    /// Another holds it, or nobody does and it could not be taken again.
+    Lost(Option<String>),
+}
+
+/// A lock that is held while a command runs.
+pub trait Held {
+    /// Whether the lock looks as it was left, at a glance.
+    fn looks_kept(&mut self) -> bool;
+    /// Finds out, in earnest, and records that the holder lives.
+    fn keep(&mut self) -> Result<Kept>;
+    /// The files whose change may mean that the lock was taken away.
+    fn watch(&self) -> Vec<PathBuf>;
+    /// How often `keep` is due without any reason, in seconds.
+    fn keep_every(&self) -> f64;
+}
+
+/// How the command is treated.
+#[derive(Clone, Copy, Debug)]
+pub struct Treatment {
+    /// When it is asked to end, on the steady clock, in seconds.
+    pub end_at: Option<f64>,
+    /// How long it may go on after it was asked to end, in seconds.
+    pub kill_after: Option<f64>,
+    /// Whether it is ended when the lock is lost.
+    pub end_on_loss: bool,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code of the command.
+    pub exit: Exit,
+    /// Whether the lock was lost meanwhile.
+    pub lost: bool,
+}
+
+/// Starts `command` with `environment` added to its own, through a process that records itself.
+///
+/// # Errors
+/// This program could not be started a second time.
+pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> Result<Child> {
+    let program = own_program()?;
+    let mut child = Command::new(&program);
+    child.arg0("git-locks").args(["become", "--"]).args(command);
+    for (name, value) in environment {
+        child.env(name, value);
+    }
+    child
+        .spawn()
+        .map_err(|e| Error::io("start", &program, &e))
+}
+
+/// Where this very program is, whatever has happened to its file since.
+#[cfg(target_os = "linux")]
+fn own_program() -> Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+#[cfg(target_os = "macos")]
+fn own_program() -> Result<PathBuf> {
+    let found = std::env::current_exe();
+    found.map_err(|e| Error::io("find", Path::new("git-locks"), &e))
+}
+
+/// Becomes `command`; returns only when that cannot be.
+pub fn become_command(command: &[OsString]) -> Error {
+    let Some((program, arguments)) = command.split_first() else {
+        return Error::usage("there is no command to run");
+    };
+    cannot_run(program, &Command::new(program).args(arguments).exec())
+}
+
+/// Why `program` could not be run, with the exit code that shells give for it.
+pub fn cannot_run(program: &OsStr, error: &io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::CommandNotFound,
+        _ => ErrorKind::CannotExecute,
+    };
+    let name = text::path(Path::new(program));
+    Error::new(kind, format!("cannot run {name}: {}", reason(error)))
+}
+
+/// Sees `child` through to its end.
+///
+/// # Errors
+/// The end of the command could not be learned.
+pub fn see_through(
+    child: &mut Child,
+    held: &mut dyn Held,
+    senses: &mut Senses,
+    treatment: Treatment,
+    voice: &Voice,
+) -> Result<Ended> {
+    let mut watch = Watching::new(held, treatment, voice);
+    let pid = i32::try_from(child.id()).unwrap_or(i32::MAX);
+    let mut post = Post::new(pid);
+    loop {
+        let ended = child.try_wait();
+        let ended = ended.map_err(|error| {
+            let message = format!("cannot learn how the command ended: {}", reason(&error));
+            Error::new(ErrorKind::Io, message)
+        })?;
+        if let Some(status) = ended {
+            return Ok(Ended {
+                exit: exit_of(status),
+                lost: watch.lost,
+            });
+        }
+        let now = clock::steady();
+        for arrival in senses.signals.take() {
+            if post.pass_on(&arrival, now) && asks_to_end(arrival.signal) {
+                watch.kill_in(treatment.kill_after, now);
+            }
+        }
+        watch.tend(&post, now);
+        // Whatever happened before we watched, the next look sees.
+        if senses.watch(&watch.held.watch()) {
+            watch.look_at = now;
+            continue;
+        }
+        let span = watch.until_next(now);
+        senses.sleep(span);
+        if clock::steady() - now < span {
+            watch.look_at = now;
+        }
+    }
+}
+
+fn asks_to_end(signal: i32) -> bool {
+    signal == signals::TERM || signal == signals::HUP
+}
+
+/// The code by which a shell tells how a command ended.
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::of_command(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => Exit::signal(signal),
+        (None, None) => Exit::FATAL,
+    }
+}
+
+/// Passes signals on to the command.
+struct Post {
+    pid: i32,
+    /// The signals that came last, and when.
+    last: Vec<(i32, f64)>,
+}
+
+impl Post {
+    fn new(pid: i32) -> Self {
+        Self {
+            pid,
+            last: Vec::new(),
+        }
+    }
+
+    /// Passes one signal on, if the command has not got it already; whether it did.
+    fn pass_on(&mut self, arrival: &Arrival, now: f64) -> bool {
+        let signal = arrival.signal;
+        if !signals::PASSED_ON.contains(&signal) {
+            return false;
+        }
+        let before = self.last.iter().find(|(known, _)| *known == signal);
+        let echo = arrival.from_parent && before.is_some_and(|(_, at)| now - at < ECHO);
+        self.last.retain(|(known, _)| *known != signal);
+        self.last.push((signal, now));
+        // The terminal sends to the whole group, and the command is in it.
+        if echo || arrival.from_kernel {
+            return false;
+        }
+        self.send(signal);
+        true
+    }
+
+    fn send(&self, signal: i32) {
+        // One that has ended already need not be told.
+        let _ = signals::send(self.pid, signal);
+    }
+}
+
+/// Looks after the lock and the time.
+struct Watching<'a> {
+    held: &'a mut dyn Held,
+    treatment: Treatment,
+    voice: &'a Voice,
+    lost: bool,
+    look_at: f64,
+    keep_at: f64,
+    end_at: Option<f64>,
+    kill_at: Option<f64>,
+    /// The last failure that was said.
+    said: Option<String>,
+}
+
+impl<'a> Watching<'a> {
+    fn new(held: &'a mut dyn Held, treatment: Treatment, voice: &'a Voice) -> Self {
+        let now = clock::steady();
+        Self {
+            look_at: now + LOOK,
+            keep_at: now + held.keep_every(),
+            held,
+            treatment,
+            voice,
+            lost: false,
+            end_at: treatment.end_at,
+            kill_at: None,
+            said: None,
+        }
+    }
+
+    fn kill_in(&mut self, span: Option<f64>, now: f64) {
+        if let (Some(span), None) = (span, self.kill_at) {
+            self.kill_at = Some(now + span);
+        }
+    }
+
+    fn until_next(&self, now: f64) -> f64 {
+        let times = [Some(self.look_at), Some(self.keep_at), self.end_at, self.kill_at];
+        let next = times.into_iter().flatten().fold(f64::INFINITY, f64::min);
+        (next - now).clamp(0.0, LOOK)
+    }
+
+    /// Does what is due.
+    fn tend(&mut self, post: &Post, now: f64) {
+        if self.end_at.is_some_and(|at| now >= at) {
+            self.end_at = None;
+            self.voice
+                .warn("the command has held the lock for as long as --max-hold allows; ending it");
+            self.end(post, now);
+        }
+        if self.kill_at.is_some_and(|at| now >= at) {
+            self.kill_at = None;
+            self.voice.warn("the command did not end; killing it");
+            post.send(signals::KILL);
+        }
+        if self.lost || now < self.look_at.min(self.keep_at) {
+            return;
+        }
+        let due = now >= self.keep_at || !self.held.looks_kept();
+        self.look_at = now + LOOK;
+        if due {
+            self.keep(post, now);
+        }
+    }
+
+    fn keep(&mut self, post: &Post, now: f64) {
+        match self.held.keep() {
+            Ok(Kept::Yes) => self.keep_at = now + self.held.keep_every(),
+            Ok(Kept::Restored) => {
+                self.keep_at = now + self.held.keep_every();
+                self.voice
+                    .warn("the lock was taken away while the command runs; nobody had it, so it is held again");
+            }
+            Ok(Kept::Unclear) => {}
+            Ok(Kept::Lost(holder)) => self.lose(holder.as_deref(), post, now),
+            Err(error) => {
+                let words = format!("cannot look after the lock: {error}");
+                if self.said.as_ref() != Some(&words) {
+                    self.voice.warn(words.clone());
+                    self.said = Some(words);
+                }
+                self.keep_at = self.keep_at.max(now + LOOK);
+            }
+        }
+    }
+
+    fn lose(&mut self, holder: Option<&str>, post: &Post, now: f64) {
+        self.lost = true;
+        let who = holder.map_or_else(
+            || "nobody holds it".to_owned(),
+            |holder| format!("held by {}", text::clip(holder, 200)),
+        );
+        let then = if self.treatment.end_on_loss {
+            "ending the command"
+        } else {
+            "the command runs on"
+        };
+        self.voice
+            .warn(format!("the lock was lost while the command runs: now {who}; {then}"));
+        if self.treatment.end_on_loss {
+            self.end(post, now);
+        }
+    }
+
+    /// Asks the command to end, and sees to it that it does.
+    fn end(&mut self, post: &Post, now: f64) {
+        post.send(signals::TERM);
+        self.kill_in(Some(self.treatment.kill_after.unwrap_or(GRACE)), now);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a command says on standard error while it works: notes as they come, and one live line that
+//! a terminal shows in place.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use crate::output;
+use crate::report::Note;
+use crate::text;
+
+/// Goes to the start of the line and erases it.
+const ERASE: &str = "\r\u{1b}[K";
+
+/// How this run speaks on standard error.
+#[derive(Debug)]
+pub struct Voice {
+    quiet: bool,
+    verbose: bool,
+    color: bool,
+    terminal: bool,
+    /// Whether a live line stands there now.
+    live: Cell<bool>,
+}
+
+impl Voice {
+    /// `quiet` silences all but warnings, `verbose` adds details.
+    pub fn new(quiet: bool, verbose: bool, color: bool) -> Self {
+        Self {
+            quiet,
+            verbose,
+            color,
+            terminal: io::stderr().is_terminal(),
+            live: Cell::new(false),
+        }
+    }
+
+    /// Whether a live line can be shown.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Whether only warnings are said.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Something is not as it should be.
+    pub fn warn(&self, line: impl Into<String>) {
+        self.say(Note::Warning(line.into()));
+    }
+
+    /// Something worth knowing.
+    pub fn inform(&self, line: impl Into<String>) {
+        self.say(Note::Info(line.into()));
+    }
+
+    /// Something for the curious.
+    pub fn detail(&self, line: impl Into<String>) {
+        self.say(Note::Detail(line.into()));
+    }
+
+    /// Says one note.
+    pub fn say(&self, note: Note) {
+        let line = output::notes(&[note], self.quiet, self.verbose, self.color);
+        if !line.is_empty() {
+            self.hush();
+            complain(&line);
+        }
+    }
+
+    /// Says several, in order.
+    pub fn say_all(&self, notes: &[Note]) {
+        for note in notes {
+            self.say(note.clone());
+        }
+    }
+
+    /// Puts `line` in the place of the live line, at most `columns` of it.
+    pub fn show(&self, line: &str, columns: usize) {
+        if self.terminal && !self.quiet {
+            let shown: String = text::visible(line).chars().take(columns).collect();
+            complain(&format!("{ERASE}{shown}"));
+            self.live.set(true);
+        }
+    }
+
+    /// Erases the live line.
+    pub fn hush(&self) {
+        if self.live.replace(false) {
+            complain(ERASE);
+        }
+    }
+}
+
+impl Drop for Voice {
+    fn drop(&mut self) {
+        self.hush();
+    }
+}
+
+/// Prints on standard error. That nobody listens there is nothing to fail for.
+pub fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
