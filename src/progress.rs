@@ -83,13 +83,7 @@ impl Show for Progress<'_> {
 }
 
 /// What is waited for, in one line. `left` and `typical` in seconds, `now` since the Unix epoch.
-fn line(
-    what: &str,
-    scene: &Scene,
-    left: Option<f64>,
-    typical: Option<f64>,
-    now: f64,
-) -> String {
+fn line(what: &str, scene: &Scene, left: Option<f64>, typical: Option<f64>, now: f64) -> String {
     let mut line = format!("waiting for {what}");
     if let Some(position) = scene.position {
         line.push_str(&format!(", place {position} of {}", scene.waiting));

@@ -92,9 +92,7 @@ pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> Result<C
     for (name, value) in environment {
         child.env(name, value);
     }
-    child
-        .spawn()
-        .map_err(|e| Error::io("start", &program, &e))
+    child.spawn().map_err(|e| Error::io("start", &program, &e))
 }
 
 /// Where this very program is, whatever has happened to its file since.
@@ -166,7 +164,7 @@ pub fn see_through(
             continue;
         }
         let span = watch.until_next(now);
-        senses.sleep(span);
+        senses.sleep(span, None);
         if clock::steady() - now < span {
             watch.look_at = now;
         }
@@ -262,7 +260,12 @@ impl<'a> Watching<'a> {
     }
 
     fn until_next(&self, now: f64) -> f64 {
-        let times = [Some(self.look_at), Some(self.keep_at), self.end_at, self.kill_at];
+        let times = [
+            Some(self.look_at),
+            Some(self.keep_at),
+            self.end_at,
+            self.kill_at,
+        ];
         let next = times.into_iter().flatten().fold(f64::INFINITY, f64::min);
         (next - now).clamp(0.0, LOOK)
     }
@@ -322,8 +325,9 @@ impl<'a> Watching<'a> {
         } else {
             "the command runs on"
         };
-        self.voice
-            .warn(format!("the lock was lost while the command runs: now {who}; {then}"));
+        self.voice.warn(format!(
+            "the lock was lost while the command runs: now {who}; {then}"
+        ));
         if self.treatment.end_on_loss {
             self.end(post, now);
         }

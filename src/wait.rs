@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sys::clock;
+use crate::sys::fifo::Doorbell;
 use crate::sys::process::{self, ProcessId, Sight};
 use crate::sys::signals::Signals;
 use crate::sys::wake::{self, End, Watch};
@@ -65,6 +66,8 @@ pub trait Turn {
     fn attempt(&mut self) -> Result<Found<Self::Answer>>;
     /// Looks whether it is worth asking, at no cost to others.
     fn look(&mut self) -> Result<Found<Self::Answer>>;
+    /// What others ring when they have made room.
+    fn bell(&self) -> Option<&Doorbell>;
     /// Whether waiting on makes sense after this failure: a disk that is full now need not stay so.
     fn may_pass(&self, error: &Error) -> bool;
 }
@@ -73,8 +76,8 @@ pub trait Turn {
 pub trait Ears {
     /// What to wake for from now on; whether that is new, so that one more look is due.
     fn listen(&mut self, scene: &Scene) -> bool;
-    /// Sleeps for at most so many seconds.
-    fn sleep(&mut self, seconds: f64);
+    /// Sleeps for at most so many seconds, or until `bell` is rung.
+    fn sleep(&mut self, seconds: f64, bell: Option<&Doorbell>);
     /// A signal that ends the wait.
     fn signal(&mut self) -> Option<i32>;
     /// Seconds since some fixed time; they pass while the machine sleeps.
@@ -129,7 +132,8 @@ pub fn wait<T: Turn>(
                     vain = 1;
                     continue;
                 }
-                ears.sleep((VAIN * f64::from(1 << vain.min(10))).min(SLOW_LOOK));
+                let pause = (VAIN * f64::from(1 << vain.min(10))).min(SLOW_LOOK);
+                ears.sleep(pause, None);
                 vain += 1;
             }
             Ok(Found::Waiting(seen)) => {
@@ -172,7 +176,7 @@ pub fn wait<T: Turn>(
         }
         let span = [scene.change, left].into_iter().flatten();
         let slow = span.fold(slow_look(scene.position), f64::min);
-        ears.sleep(slow.min(show.again_in()).max(0.0));
+        ears.sleep(slow.min(show.again_in()).max(0.0), turn.bell());
     }
 }
 
@@ -208,11 +212,6 @@ impl Senses {
         self.watch.set(paths)
     }
 
-    /// Forgets what happened to the files so far.
-    pub fn forget(&mut self) {
-        self.watch.drain();
-    }
-
     fn await_ends(&mut self, processes: &[ProcessId]) -> bool {
         if self.awaited == processes {
             return false;
@@ -236,10 +235,13 @@ impl Ears for Senses {
         files || ends
     }
 
-    fn sleep(&mut self, seconds: f64) {
+    fn sleep(&mut self, seconds: f64, bell: Option<&Doorbell>) {
         let span = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        wake::sleep(&self.watch, &self.ends, &self.signals, span);
-        self.forget();
+        wake::sleep(&self.watch, &self.ends, &self.signals, bell, span);
+        self.watch.drain();
+        if let Some(bell) = bell {
+            bell.hush();
+        }
     }
 
     fn signal(&mut self) -> Option<i32> {

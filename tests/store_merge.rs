@@ -71,12 +71,14 @@ fn acquire(root: &Path, name: &str, meanwhile: impl FnOnce()) -> Admission {
         explicit: true,
         user: 0,
         checkout: None,
+        presence: None,
     };
     let bid = Bid {
         kind: Kind::Plan,
         insists: false,
         ttl: 60.0,
         process: None,
+        token: None,
         workplace: None,
         reason: None,
     };

@@ -51,10 +51,7 @@ pub fn enter_directories(global: &Global) -> Result<()> {
 
 /// Whether standard output is that of a command which this one runs.
 pub fn leaves_stdout(cli: &Cli) -> bool {
-    matches!(
-        cli.family,
-        Family::Merge(Merge::Run(_)) | Family::Become(_)
-    )
+    matches!(cli.family, Family::Merge(Merge::Run(_)) | Family::Become(_))
 }
 
 /// Runs the command.

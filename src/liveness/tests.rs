@@ -99,6 +99,7 @@ fn record(kind: Kind) -> Participant {
         }),
         process: matches!(kind, Kind::Process | Kind::Attached).then(child),
         presence: (kind == Kind::Attached).then(|| "me.presence".to_owned()),
+        token: None,
         grant: Some(Grant {
             fence: 1,
             since: THEN,
@@ -148,6 +149,7 @@ fn of(staleness: Staleness, present: bool) -> Verdict {
         staleness,
         mid_recovery: false,
         present,
+        orphaned: false,
     }
 }
 

@@ -62,6 +62,9 @@ impl LastResort {
 
     fn no_guard(store: &MergeStore<'_>) -> Error {
         let guard = text::path(&store.guard_path);
-        Error::new(ErrorKind::Timeout, format!("the guard {guard} cannot be had"))
+        Error::new(
+            ErrorKind::Timeout,
+            format!("the guard {guard} cannot be had"),
+        )
     }
 }

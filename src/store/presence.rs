@@ -1,8 +1,9 @@
 //! Presence: a kernel lock that a process keeps for as long as it takes part and lives.
 //!
 //! Each process that takes part has a file of its own, `<ours>/presence/<name>`, whose name is
-//! random, and keeps an exclusive `flock` on it. Others see that it lives by the lock, and make
-//! it look again by lengthening the file, which it watches.
+//! random, and keeps an exclusive `flock` on it. Others see that it lives by the lock. Beside it
+//! stands a FIFO, `<name>.bell`, by which they make it look again: a watch on the file would do,
+//! but of these a user has few.
 //!
 //! **Beginning.** Make a file of a new random name, lock it without waiting, and see that it is
 //! still what stands at its path: a sweep may have come between. If not, take another name.
@@ -15,15 +16,19 @@
 //! and leaves an unlocked file, which the next commit's [`sweep`] removes.
 
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sys::fifo::{self, Doorbell};
 use crate::sys::file::{self, Modes};
 use crate::sys::random;
 use crate::text;
 
 /// How many random bytes make a name.
 const NAME_BYTES: usize = 8;
+/// What the FIFO of a presence is called beside it.
+const BELL: &str = "bell";
 /// A name is lost only to somebody who looks at, or sweeps, the file just as it is made.
 const TRIES: usize = 100;
 
@@ -33,6 +38,7 @@ const TRIES: usize = 100;
 pub struct Presence {
     name: String,
     path: PathBuf,
+    bell: Option<Doorbell>,
     lock: File,
 }
 
@@ -49,7 +55,16 @@ impl Presence {
             let path = directory.join(&name);
             let lock = file::open_lock(&path, modes)?;
             match lock.try_lock() {
-                Ok(()) if file::is_at(&lock, &path)? => return Ok(Self { name, path, lock }),
+                Ok(()) if file::is_at(&lock, &path)? => {
+                    // Without one, the process looks by itself now and then.
+                    let bell = Doorbell::make(&bell_path(&path), modes).ok();
+                    return Ok(Self {
+                        name,
+                        path,
+                        bell,
+                        lock,
+                    });
+                }
                 // A sweep has removed it, or somebody looks at it just now.
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error))
@@ -83,6 +98,11 @@ impl Presence {
         &self.path
     }
 
+    /// What others ring to wake this process.
+    pub fn bell(&self) -> Option<&Doorbell> {
+        self.bell.as_ref()
+    }
+
     /// Whether the file still stands where others look for it; not, where that cannot be seen.
     pub fn stands(&self) -> bool {
         file::is_at(&self.lock, &self.path).unwrap_or(false)
@@ -93,6 +113,7 @@ impl Drop for Presence {
     fn drop(&mut self) {
         if self.stands() {
             // What stays is unlocked, and swept.
+            let _ = file::remove(&bell_path(&self.path));
             let _ = file::remove(&self.path);
         }
         // Closing is not enough: a child that is about to begin has a copy for a moment.
@@ -111,11 +132,14 @@ pub fn path(ours: &Path, name: &str) -> Option<PathBuf> {
     plain.then(|| directory(ours).join(name))
 }
 
+fn bell_path(presence: &Path) -> PathBuf {
+    presence.with_extension(BELL)
+}
+
 /// Makes the process whose presence file is called `name` look again. Whether one was told that
 /// lives. Best effort.
 pub fn poke(ours: &Path, name: &str) -> bool {
-    path(ours, name)
-        .is_some_and(|path| file::is_locked(&path).unwrap_or(false) && file::touch(&path))
+    path(ours, name).is_some_and(|path| fifo::ring(&bell_path(&path)))
 }
 
 /// Removes the presence files of the dead, except those whose name is `known`: still on record,
@@ -129,8 +153,17 @@ pub fn sweep(ours: &Path, known: impl Fn(&str) -> bool) {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        if !known(&name) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            file::remove_if_free(&entry.path());
+        let path = entry.path();
+        let stem = name.strip_suffix(".bell").unwrap_or(&name);
+        if known(stem) {
+            continue;
+        }
+        let kind = entry.file_type();
+        if kind.as_ref().is_ok_and(std::fs::FileType::is_file) {
+            file::remove_if_free(&path);
+        } else if kind.is_ok_and(|kind| kind.is_fifo()) && !path.with_extension("").exists() {
+            // It was made after its presence, and outlived it.
+            let _ = file::remove(&path);
         }
     }
 }
@@ -167,6 +200,11 @@ mod tests {
         path
     }
 
+    fn with_bell(presence: &Presence) -> Vec<String> {
+        let name = presence.name();
+        vec![name.to_owned(), format!("{name}.{BELL}")]
+    }
+
     struct Reaped(Child);
 
     impl Drop for Reaped {
@@ -193,7 +231,7 @@ mod tests {
             assert!(file::is_locked(presence.path()).expect("look"));
         }
         drop(one);
-        assert_eq!(names(&ours), [two.name()]);
+        assert_eq!(names(&ours), with_bell(&two));
         drop(two);
         assert!(names(&ours).is_empty());
     }
@@ -204,11 +242,19 @@ mod tests {
         let living = begin(&ours);
         let (dead, recorded) = (leave(&ours, "dead"), leave(&ours, "recorded"));
         std::fs::create_dir(directory(ours.path()).join("dir")).expect("mkdir");
+        let bell = bell_path(&dead);
+        drop(Doorbell::make(&bell, MODES).expect("made"));
         sweep(ours.path(), |name| name == "recorded");
         assert!(!dead.exists());
+        if bell.exists() {
+            // Read before the file that it belongs to: the next sweep takes it.
+            sweep(ours.path(), |name| name == "recorded");
+        }
+        assert!(!bell.exists());
         assert!(recorded.exists());
         assert!(living.stands());
-        let mut left = ["dir", "recorded", living.name()].map(str::to_owned);
+        let mut left = vec!["dir".to_owned(), "recorded".to_owned()];
+        left.extend(with_bell(&living));
         left.sort();
         assert_eq!(names(&ours), left);
         sweep(&ours.path().join("missing"), |_| false);
@@ -231,20 +277,17 @@ mod tests {
         let ours = tempfile::tempdir().expect("temp dir");
         let living = begin(&ours);
         let name = living.name().to_owned();
-        let dead = leave(&ours, "dead");
+        leave(&ours, "dead");
         assert!(poke(ours.path(), &name));
-        assert_eq!(std::fs::metadata(living.path()).expect("there").len(), 1);
         assert!(living.stands());
         assert!(!poke(ours.path(), "dead"));
-        assert_eq!(std::fs::metadata(dead).expect("there").len(), 0);
         drop(living);
         assert!(!poke(ours.path(), &name));
-        assert!(!directory(ours.path()).join(&name).exists());
+        assert_eq!(names(&ours), ["dead"], "neither a file nor a bell is left");
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
-    fn a_poke_wakes_who_watches_its_own_file() {
+    fn a_poke_wakes_and_a_look_does_not() {
         use crate::sys::signals::Signals;
         use crate::sys::wake::{self, Watch};
         use std::time::{Duration, Instant};
@@ -252,21 +295,20 @@ mod tests {
         let ours = tempfile::tempdir().expect("temp dir");
         let living = begin(&ours);
         let signals = Signals::arm(&[]).expect("armed");
-        let mut watch = Watch::new();
-        watch.set(&[living.path().to_owned()]);
-        watch.drain();
+        let watch = Watch::new();
+        let bell = living.bell().expect("a bell");
         assert!(poke(ours.path(), living.name()));
         let (start, long) = (Instant::now(), Duration::from_secs(20));
-        wake::sleep(&watch, &[], &signals, long);
+        wake::sleep(&watch, &[], &signals, Some(bell), long);
         assert!(start.elapsed() < long);
-        watch.drain();
+        bell.hush();
         // Looking at whether it lives changes nothing, and wakes nobody.
         assert!(file::is_locked(living.path()).expect("look"));
         sweep(ours.path(), |_| false);
         let (end, short) = (Instant::now() + long, Duration::from_millis(20));
         loop {
             let start = Instant::now();
-            wake::sleep(&watch, &[], &signals, short);
+            wake::sleep(&watch, &[], &signals, Some(bell), short);
             // Shorter once in a while, when another test's signal hits this thread.
             if start.elapsed() >= short {
                 break;

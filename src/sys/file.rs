@@ -20,9 +20,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sys::user;
 use crate::text;
 
-use dirs::{own, unmasked};
+use dirs::unmasked;
 
-pub use dirs::{is_local, make_dirs, set_dir_mode};
+pub use dirs::{is_local, make_dirs, own, set_dir_mode};
 pub use temp::{Temp, is_temp_name, sweep};
 
 /// How what we make may be used by others.
@@ -308,19 +308,6 @@ pub fn append(path: &Path, bytes: &[u8], modes: Modes) -> Result<()> {
     }
 }
 
-/// Lengthens the regular file at `path` by a byte, so that those who watch it wake; never makes
-/// one. Whether that worked. Best effort.
-pub fn touch(path: &Path) -> bool {
-    let opened = OpenOptions::new()
-        .append(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path);
-    match opened {
-        Ok(mut file) => require_regular(&file, path).is_ok() && matches!(file.write(b"."), Ok(1)),
-        Err(_) => false,
-    }
-}
-
 /// The last `limit` bytes of the regular file at `path`; `None` when there is none.
 ///
 /// # Errors
@@ -423,32 +410,6 @@ mod tests {
         let made = make_dirs(&deep, MODES).expect("made");
         assert_eq!(made, [dir.path().join("a"), deep.clone()]);
         assert!(make_dirs(&deep, MODES).expect("again").is_empty());
-    }
-
-    #[test]
-    fn a_touch_lengthens_and_never_makes() {
-        let dir = tempfile::tempdir().expect("temp dir");
-        let path = dir.path().join("x");
-        assert!(!touch(&path));
-        assert!(!path.exists());
-        std::fs::write(&path, b"one").expect("write");
-        assert!(touch(&path));
-        let length = std::fs::metadata(&path).expect("metadata").len();
-        assert_eq!(length, 4);
-        let link = dir.path().join("link");
-        std::os::unix::fs::symlink(&path, &link).expect("symlink");
-        let fifo = dir.path().join("fifo");
-        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("mkfifo");
-        // A reader, so that opening the FIFO to write works.
-        let _reader = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(&fifo)
-            .expect("open");
-        for odd in [&link, &fifo, &dir.path().to_owned()] {
-            assert!(!touch(odd), "{}", odd.display());
-        }
-        assert_eq!(std::fs::metadata(&path).expect("metadata").len(), length);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The operating system: the only place that knows nix, `/proc` and the shape of system calls.
 //!
 //! - [`clock`]: wall clock and boot-time clock
+//! - [`fifo`]: how one process wakes another
 //! - [`mod@file`]: opening state files safely, temporary files, links, modes
 //! - [`host`]: which boot, machine and namespaces this is
 //! - [`process`]: whether a process runs, and whose child this one is
@@ -10,6 +11,7 @@
 //! - [`wake`]: what ends a sleep: files, processes, signals, time
 
 pub mod clock;
+pub mod fifo;
 pub mod file;
 pub mod host;
 pub mod process;

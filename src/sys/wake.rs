@@ -19,6 +19,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 
 use crate::sys::clock;
+use crate::sys::fifo::Doorbell;
 use crate::sys::file::{self, Instance};
 use crate::sys::signals::Signals;
 
@@ -109,19 +110,26 @@ fn descriptors(seen: &BTreeMap<PathBuf, Option<Seen>>) -> Vec<Descriptor> {
 #[cfg(target_os = "linux")]
 type Descriptor = WatchDescriptor;
 
-/// inotify, unless the user's limit on instances is reached.
+/// inotify, once something is watched; none where the user's limit on instances is reached, which
+/// is low: who has nothing to watch takes none.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-struct Kernel(Option<Inotify>);
+struct Kernel {
+    inotify: Option<Inotify>,
+    tried: bool,
+}
 
 #[cfg(target_os = "linux")]
 impl Kernel {
     fn new() -> Self {
-        Self(Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok())
+        Self {
+            inotify: None,
+            tried: false,
+        }
     }
 
     /// Watches the regular file at `path`. One that is watched already keeps its descriptor.
-    fn see(&self, path: &Path) -> Option<Seen> {
+    fn see(&mut self, path: &Path) -> Option<Seen> {
         let flags = AddWatchFlags::IN_MODIFY
             | AddWatchFlags::IN_ATTRIB
             | AddWatchFlags::IN_CLOSE_WRITE
@@ -129,7 +137,11 @@ impl Kernel {
             | AddWatchFlags::IN_MOVE_SELF
             | AddWatchFlags::IN_DONT_FOLLOW;
         let file = regular(path)?;
-        let watch = match &self.0 {
+        if !self.tried {
+            self.tried = true;
+            self.inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok();
+        }
+        let watch = match &self.inotify {
             Some(inotify) => inotify.add_watch(path, flags).ok(),
             None => None,
         };
@@ -137,14 +149,14 @@ impl Kernel {
     }
 
     fn forget(&self, watch: Descriptor) {
-        if let Some(inotify) = &self.0 {
+        if let Some(inotify) = &self.inotify {
             // The kernel has forgotten it by itself if the file is gone.
             let _ = inotify.rm_watch(watch);
         }
     }
 
     fn drain(&self) {
-        let Some(inotify) = &self.0 else { return };
+        let Some(inotify) = &self.inotify else { return };
         // The kernel queues some thousand events; more come from somebody who writes without
         // end, and those may as well wake us.
         for _ in 0..1024 {
@@ -156,7 +168,7 @@ impl Kernel {
     }
 
     fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.0.as_ref().map(Inotify::as_fd)
+        self.inotify.as_ref().map(Inotify::as_fd)
     }
 }
 
@@ -176,7 +188,7 @@ impl Kernel {
         Self
     }
 
-    fn see(&self, path: &Path) -> Option<Seen> {
+    fn see(&mut self, path: &Path) -> Option<Seen> {
         let file = regular(path)?;
         Some(Seen { file, watch: None })
     }
@@ -223,10 +235,17 @@ pub fn end_of(_pid: i32) -> Option<End> {
     None
 }
 
-/// Sleeps until something happens to what is watched, one of `ends` ends, a signal arrives, or
-/// `span` is over; 100 ms at most where something could not be watched. May wake for nothing.
-pub fn sleep(watch: &Watch, ends: &[End], signals: &Signals, span: Duration) {
-    let span = if watch.complete && watch.kernel.as_fd().is_some() {
+/// Sleeps until something happens to what is watched, one of `ends` ends, a signal arrives, the
+/// `bell` is rung, or `span` is over; 100 ms at most where something could not be watched. May wake
+/// for nothing.
+pub fn sleep(
+    watch: &Watch,
+    ends: &[End],
+    signals: &Signals,
+    bell: Option<&Doorbell>,
+    span: Duration,
+) {
+    let span = if watch.complete {
         span
     } else {
         span.min(SHORT)
@@ -235,6 +254,7 @@ pub fn sleep(watch: &Watch, ends: &[End], signals: &Signals, span: Duration) {
     let fds = fds.chain(ends.iter().map(|end| end.0.as_fd()));
     let mut fds: Vec<PollFd<'_>> = fds
         .chain([signals.as_fd()])
+        .chain(bell.map(Doorbell::as_fd))
         .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
         .collect();
     match poll(&mut fds, timeout(span)) {
@@ -306,7 +326,7 @@ mod tests {
 
         fn wakes(&self, ends: &[End]) -> bool {
             let start = Instant::now();
-            sleep(&self.watch, ends, &self.signals, LONG);
+            sleep(&self.watch, ends, &self.signals, None, LONG);
             start.elapsed() < LONG
         }
     }
@@ -430,7 +450,10 @@ mod tests {
     #[test]
     fn without_a_watch_sleeps_are_short() {
         let mut ground = Ground::new();
-        ground.watch.kernel = Kernel(None);
+        ground.watch.kernel = Kernel {
+            inotify: None,
+            tried: true,
+        };
         assert!(ground.set(&["a"]), "what was watched no longer is");
         assert!(ground.wakes(&[]));
         fs::rename(ground.path("b"), ground.path("a")).expect("rename");
@@ -474,7 +497,7 @@ mod tests {
         let end = Instant::now() + LONG;
         loop {
             let start = Instant::now();
-            sleep(&ground.watch, &[], &ground.signals, span);
+            sleep(&ground.watch, &[], &ground.signals, None, span);
             // Shorter only when another test's signal hit this thread.
             if start.elapsed() >= span {
                 break;

@@ -204,6 +204,7 @@ impl Model {
             explicit: !NAMESAKES.contains(&who),
             user: u32::try_from(who).expect("small") + 1,
             checkout: None,
+            presence: None,
         }
     }
 
@@ -217,6 +218,7 @@ impl Model {
                 pid: i32::try_from(who).expect("small"),
                 start: self.processes[who].0.to_string(),
             }),
+            token: None,
             workplace: None,
             reason: None,
         }
@@ -350,9 +352,9 @@ impl Model {
     }
 
     /// Loads and judges, as the store does before each decision.
-    fn look(&self, who: usize) -> (MergeState, Verdicts) {
+    fn look(&self) -> (MergeState, Verdicts) {
         let state = self.disk.load();
-        let verdicts = state.judge(Some(&id(who)), &self.terms(), self);
+        let verdicts = state.judge(&self.terms(), self);
         (state, verdicts)
     }
 
@@ -367,12 +369,12 @@ impl Model {
     fn acquire_to_the_end(&mut self, who: usize, crash: Option<u8>, barge: bool) {
         let mut barges = barge && self.plans.contains(&OTHER);
         loop {
-            let (old, verdicts) = self.look(who);
+            let (old, verdicts) = self.look();
             let (caller, bid, rules) = (Self::caller(who), self.bid(who), self.rules());
             let (next, admission) = merge::acquire(&old, &caller, &bid, &verdicts, &rules);
             let acquired = match &admission {
                 Admission::Admitted(granted) => granted.action == Action::Acquired,
-                Admission::Blocked(_) => false,
+                Admission::Blocked(_) | Admission::Namesake => false,
             };
             if acquired {
                 self.check_turn(who, &old);
@@ -538,7 +540,7 @@ impl Model {
     }
 
     fn release(&mut self, who: usize, crash: Option<u8>) {
-        let (old, verdicts) = self.look(who);
+        let (old, verdicts) = self.look();
         let decided = merge::release(&old, &Self::caller(who), &verdicts, &self.rules());
         let (next, outcome) = decided;
         let came = self.disk.commit(&old, &next, true, crash, None);
@@ -566,7 +568,7 @@ impl Model {
     }
 
     fn evict(&mut self, who: usize, crash: Option<u8>) {
-        let (old, verdicts) = self.look(who);
+        let (old, verdicts) = self.look();
         let (next, outcome) = merge::evict(&old, &Self::caller(who), &verdicts, &self.rules());
         self.check_places(who, &old, &next);
         let came = self.disk.commit(&old, &next, false, crash, None);
@@ -583,7 +585,7 @@ impl Model {
     }
 
     fn renew(&mut self, who: usize) {
-        let (old, verdicts) = self.look(who);
+        let (old, verdicts) = self.look();
         let decided = merge::renew(
             &old,
             &Self::caller(who),

@@ -19,11 +19,7 @@ pub fn check(args: &cli::Check, context: &Context) -> Result<Outcome, Failure> {
     check_as(args, identity.as_ref(), context).map_err(|error| Failure { error, plan_id })
 }
 
-fn check_as(
-    args: &cli::Check,
-    identity: Option<&Identity>,
-    context: &Context,
-) -> Result<Outcome> {
+fn check_as(args: &cli::Check, identity: Option<&Identity>, context: &Context) -> Result<Outcome> {
     let store = context.merge_store();
     let lock_path = shown(&store.lock_path);
     let seen = store.peek()?;

@@ -104,7 +104,9 @@ fn inside_run(identity: &Identity, context: &Context) -> Result<Option<Outcome>>
         lock_path: lock_path(context),
         holder,
         waiting_count: context.merge_store().peek_all()?.queue.len(),
-        message: Some("the enclosing run lets go of the lock when its command has ended".to_owned()),
+        message: Some(
+            "the enclosing run lets go of the lock when its command has ended".to_owned(),
+        ),
         hint: None,
     };
     let report = Report::MergeReleased(report);

@@ -52,7 +52,9 @@ fn renew_as(args: &cli::Renew, identity: &Identity, context: &Context) -> Result
     let (action, expires_at) = match committed.outcome {
         Renewal::Renewed(expires_at) => (Action::Renewed, Some(expires_at)),
         Renewal::NoLease => {
-            context.voice.inform("the lock is not kept by a lease, so there is nothing to renew");
+            context
+                .voice
+                .inform("the lock is not kept by a lease, so there is nothing to renew");
             (Action::Noop, None)
         }
         Renewal::Lost(holder) => {

@@ -63,7 +63,9 @@ impl Limits {
     fn of(args: &cli::Run) -> Result<Self> {
         let seconds = |given: &Option<String>, flag| {
             let given = given.as_deref();
-            let span = given.map(|given| waiting::duration(given, flag)).transpose();
+            let span = given
+                .map(|given| waiting::duration(given, flag))
+                .transpose();
             span.map(|span| span.map(|span| span.as_secs_f64()))
         };
         Ok(Self {
@@ -250,9 +252,9 @@ impl Job<'_> {
     /// Runs the command under a lock that its id holds detached, and leaves it as it was.
     fn visit(&mut self, identity: &Identity, mut senses: Senses) -> Result<Outcome> {
         let id = &identity.id;
-        self.context
-            .voice
-            .inform(format!("{id} holds the lock already, and keeps it afterwards"));
+        self.context.voice.inform(format!(
+            "{id} holds the lock already, and keeps it afterwards"
+        ));
         catch_for_running(&mut senses)?;
         let Some((program, arguments)) = self.args.command.split_first() else {
             return Err(Error::usage("there is no command to run"));

@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::report::{MergeRefused, Refusal, Report, Status};
 use crate::store::merge::{Committed, Purpose, Stamp};
 use crate::store::presence::{self, Presence};
+use crate::sys::fifo::Doorbell;
 use crate::sys::process;
 use crate::sys::signals::Bell;
 use crate::sys::{clock, random};
@@ -82,7 +83,11 @@ pub(super) fn ask(
             if let Some(holder) = own_parent(settled.as_ref().unwrap_or(state), caller, context) {
                 return (merge::settle(state, verdicts), Asked::OwnParent(holder));
             }
-            let decide = if once { merge::try_acquire } else { merge::acquire };
+            let decide = if once {
+                merge::try_acquire
+            } else {
+                merge::acquire
+            };
             let (next, admission) = decide(state, caller, bid, verdicts, rules);
             (next, Asked::Answer(admission))
         },
@@ -95,10 +100,11 @@ fn own_parent(state: &MergeState, caller: &Caller, context: &Context) -> Option<
     let record = state.holder_record()?;
     let attached = record.kind == Kind::Attached;
     let child = record.process.as_ref().filter(|_| attached);
-    let descends = child.is_some_and(|child| process::ancestors().contains(child));
-    let visits = !attached
-        && holder != caller.id.as_str()
-        && nested::claims_inside(state, context);
+    // What runs is this very process where it was replaced by us, as a shell's `exec` does.
+    let descends = child.is_some_and(|child| {
+        process::me().as_ref() == Some(child) || process::ancestors().contains(child)
+    });
+    let visits = !attached && holder != caller.id.as_str() && nested::claims_inside(state, context);
     (descends || visits).then_some(holder)
 }
 
@@ -215,7 +221,7 @@ impl<'a> MergeTurn<'a> {
     fn scene(&self, state: &MergeState, waiting: &Waiting) -> Scene {
         let about = about_holder(state, self.context);
         let record = state.holder_record();
-        let mut watch = vec![self.presence.path().to_owned()];
+        let mut watch = Vec::new();
         let mut processes = Vec::new();
         let mut change = None;
         if waiting.next || waiting.position.is_none() {
@@ -226,10 +232,13 @@ impl<'a> MergeTurn<'a> {
                 watch.extend(presence.and_then(|name| presence::path(ours, name)));
                 processes.extend(record.process.clone());
                 let terms = self.context.terms();
-                change = record.lease.filter(|_| record.kind == Kind::Leased).and_then(|lease| {
-                    let elapsed = terms.now.elapsed(lease.from, &record.host)?;
-                    (elapsed < lease.seconds).then(|| lease.seconds - elapsed)
-                });
+                change = record
+                    .lease
+                    .filter(|_| record.kind == Kind::Leased)
+                    .and_then(|lease| {
+                        let elapsed = terms.now.elapsed(lease.from, &record.host)?;
+                        (elapsed < lease.seconds).then(|| lease.seconds - elapsed)
+                    });
             }
         }
         Scene {
@@ -258,7 +267,10 @@ impl<'a> MergeTurn<'a> {
         let id = self.identity.id.as_str();
         let record = state.records.participant(id);
         let presence = record.and_then(|record| record.presence.as_deref());
-        let others = verdicts.waiters.get(id).is_some_and(|verdict| verdict.present);
+        let others = verdicts
+            .waiters
+            .get(id)
+            .is_some_and(|verdict| verdict.present);
         others || presence == Some(self.presence.name())
     }
 }
@@ -280,11 +292,7 @@ pub(super) fn suffixed(identity: &Identity) -> Result<Identity> {
 }
 
 /// The refusal of a call that would wait for its own parent.
-pub(super) fn refuse_own_parent(
-    context: &Context,
-    identity: &Identity,
-    holder: String,
-) -> Report {
+pub(super) fn refuse_own_parent(context: &Context, identity: &Identity, holder: String) -> Report {
     Report::MergeRefused(MergeRefused {
         status: Status::Refused,
         plan_id: identity.id.as_str().to_owned(),
@@ -343,7 +351,10 @@ impl Turn for MergeTurn<'_> {
         let verdicts = state.judge(&terms, &world);
         let rules = self.context.rules(&terms, &world);
         let caller = self.caller();
-        let unborn = state.lock.as_ref().filter(|lock| lock.holder == Holder::Unborn);
+        let unborn = state
+            .lock
+            .as_ref()
+            .filter(|lock| lock.holder == Holder::Unborn);
         if unborn.is_some_and(|lock| (terms.now.moment.wall - lock.mtime()).abs() > 2.0) {
             // Only inside the guard it is watched for long enough to be told dead.
             return Ok(Found::Ready);
@@ -363,6 +374,10 @@ impl Turn for MergeTurn<'_> {
                 Ok(Found::Waiting(scene))
             }
         }
+    }
+
+    fn bell(&self) -> Option<&Doorbell> {
+        self.presence.bell()
     }
 
     fn may_pass(&self, _error: &Error) -> bool {

@@ -135,13 +135,7 @@ fn behind_namesake(
 
 /// A detached holder asks again: its lease is renewed, the queue is untouched. What vouches for
 /// it changes when it insists, or when the process that vouched has ended.
-fn hold_again(
-    next: &mut MergeState,
-    caller: &Caller,
-    bid: &Bid,
-    stale: bool,
-    rules: &Rules,
-) {
+fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, stale: bool, rules: &Rules) {
     next.records.idle = None;
     if adopts(next, bid, rules) {
         adopt(next, caller, bid, rules);

@@ -62,6 +62,7 @@ fn caller(name: &str) -> Caller {
         explicit: true,
         user: 1000,
         checkout: Some("here".to_owned()),
+        presence: None,
     }
 }
 
@@ -80,6 +81,7 @@ fn bid(kind: Kind) -> Bid {
         insists: false,
         ttl: TTL,
         process: matches!(kind, Kind::Process | Kind::Attached).then(|| process(7)),
+        token: None,
         workplace: None,
         reason: None,
     }
@@ -226,13 +228,13 @@ fn holder(state: &MergeState) -> Option<String> {
 fn granted(admission: Admission) -> Granted {
     match admission {
         Admission::Admitted(granted) => granted,
-        Admission::Blocked(waiting) => panic!("blocked: {waiting:?}"),
+        other => panic!("not admitted: {other:?}"),
     }
 }
 
 fn waiting(admission: Admission) -> Waiting {
     match admission {
         Admission::Blocked(waiting) => waiting,
-        Admission::Admitted(granted) => panic!("admitted: {granted:?}"),
+        other => panic!("not blocked: {other:?}"),
     }
 }

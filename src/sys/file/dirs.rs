@@ -28,7 +28,7 @@ pub(super) fn unmasked<T>(make: impl FnOnce() -> T) -> T {
 
 /// Gives a file that we made its mode, its group and, as root, the owner of its directory.
 /// A file that could not be given away still works for its maker, hence no error.
-pub(super) fn own(file: &File, path: &Path, modes: Modes) {
+pub fn own(file: &File, path: &Path, modes: Modes) {
     let _ = file.set_permissions(Permissions::from_mode(modes.file));
     let directory = path.parent().and_then(|dir| std::fs::metadata(dir).ok());
     let (uid, gid) = owner(directory.as_ref(), modes);
