@@ -11,6 +11,7 @@
 
 pub mod fixture;
 pub mod snapshot;
+pub mod turns;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
