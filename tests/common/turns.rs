@@ -424,6 +424,50 @@ impl Terminal {
     }
 }
 
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // They are in a session of their own, out of reach of the other end's process group.
+        if self.script.is_alive() {
+            for pid in descendants(self.script.pid()) {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+/// A process that this test knows by its id alone: killed when this is dropped, unless another
+/// has taken the id since.
+pub struct Doomed {
+    pid: i32,
+    started: Option<String>,
+}
+
+impl Doomed {
+    /// Takes charge of a process.
+    pub fn new(pid: i32) -> Self {
+        let started = stat(pid).get(19).cloned();
+        Self { pid, started }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&self) -> bool {
+        runs(self.pid) && stat(self.pid).get(19) == self.started.as_ref()
+    }
+}
+
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        if self.runs() {
+            let _ = kill(Pid::from_raw(self.pid), Signal::SIGKILL);
+        }
+    }
+}
+
 /// What a terminal shows after `text`, line by line: carriage returns, erasing, and titles that
 /// are set are understood, colours are left out. It does not wrap.
 pub fn screen(text: &str) -> Vec<String> {
@@ -567,6 +611,17 @@ pub fn children(pid: i32) -> Vec<i32> {
     tasks.flatten().flat_map(list).collect()
 }
 
+/// The children of a process, theirs, and so on.
+pub fn descendants(pid: i32) -> Vec<i32> {
+    let mut found = children(pid);
+    let mut at = 0;
+    while at < found.len() {
+        found.extend(children(found[at]));
+        at += 1;
+    }
+    found
+}
+
 /// The first child of a process, waited for.
 #[track_caller]
 pub fn child_of(pid: i32) -> i32 {
@@ -651,6 +706,18 @@ pub fn presence_files(main: &Path) -> Vec<PathBuf> {
 pub fn records(main: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(main.join(".git/git-locks/merge.json")).expect("records");
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// Changes the records inside the kernel lock of the guard, as nobody but a test does.
+#[track_caller]
+pub fn edit_records(main: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+    let _guard = take_guard(main);
+    let mut all = records(main);
+    edit(&mut all);
+    let path = main.join(".git/git-locks/merge.json");
+    let temporary = path.with_extension("json.test");
+    std::fs::write(&temporary, all.to_string()).expect("new records");
+    std::fs::rename(&temporary, &path).expect("the records");
 }
 
 /// The program between single quotes, for a line of shell.
