@@ -52,7 +52,8 @@ fn a_terminal_has_keys_and_a_screen() {
         return;
     }
     let env = Env::new();
-    let line = "trap 'echo caught' INT; test -t 2 && stty size; echo up; read x; echo $x; exit 4";
+    let line = "trap 'echo caught' INT; test -t 2 && stty size; echo up; \
+                until read x; do :; done; echo $x; exit 4";
     let mut terminal = Terminal::start(&env, env.root(), line);
     terminal.shows("up");
     terminal.types("\x03");

@@ -12,4 +12,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bounds;
+mod cast;
+mod crowd;
+mod disasters;
 mod helpers;
+mod idle;
+mod interrupted;
+mod live_line;
+mod places;
+mod presence;
+mod waiting;
