@@ -12,28 +12,21 @@
     reason = "a benchmark talks, fails by panicking, and lays out files as others do"
 )]
 
-#[path = "../tests/common/mod.rs"]
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use common::fixture::{self, keep_plans, plan};
-use common::{BIN, Env};
+use common::hermetic::DEADLINE;
+use common::hermetic::fixture::{self, keep_plans, plan};
+use common::{Aim, BUDGET, Contender, FLOCK, GIT, Group, Programs, Row, Scene, compete};
 
 /// How many waiters a long queue has.
 const WAITERS: usize = 10_000;
-
-/// No competition takes longer than this, by much: there are ten.
-const BUDGET: Duration = Duration::from_secs(8);
-
-const GIT: &str = "git rev-parse --git-common-dir";
-const FLOCK: &str = "flock FILE true";
 
 fn main() {
     // `cargo test --benches` and `--all-targets` run this too, without the word: not asked for.
@@ -56,199 +49,6 @@ fn main() {
     ];
     print_table(&groups);
     println!("\n{:.0} s in all", started.elapsed().as_secs_f64());
-}
-
-/// Programs by their full paths: a search of `PATH` would count.
-struct Programs {
-    git: PathBuf,
-    flock: Option<PathBuf>,
-}
-
-impl Programs {
-    fn find() -> Self {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let find = |name: &str| {
-            std::env::split_paths(&path)
-                .map(|dir| dir.join(name))
-                .find(|file| file.is_file())
-        };
-        Self {
-            git: find("git").expect("git is installed"),
-            flock: find("flock"),
-        }
-    }
-}
-
-/// One way of doing something.
-struct Contender<'a> {
-    name: &'a str,
-    /// What is timed: these calls, one after another, with their exit codes.
-    calls: Vec<(Command, i32)>,
-    /// What is done after each round, untimed.
-    undo: Option<(Command, i32)>,
-    aim: Option<Aim>,
-}
-
-impl<'a> Contender<'a> {
-    fn new(name: &'a str, calls: Vec<(Command, i32)>) -> Self {
-        Self {
-            name,
-            calls,
-            undo: None,
-            aim: None,
-        }
-    }
-
-    fn undo(mut self, command: Command, code: i32) -> Self {
-        self.undo = Some((command, code));
-        self
-    }
-
-    fn aim(mut self, aim: Aim) -> Self {
-        self.aim = Some(aim);
-        self
-    }
-
-    fn round(&mut self) -> Duration {
-        let started = Instant::now();
-        for (command, code) in &mut self.calls {
-            expect(command, *code);
-        }
-        let took = started.elapsed();
-        if let Some((command, code)) = &mut self.undo {
-            expect(command, *code);
-        }
-        took
-    }
-}
-
-/// What we want to see. Nothing fails when we do not.
-#[derive(Clone, Copy)]
-enum Aim {
-    /// At most so many times the peer's median.
-    Ratio(f64, &'static str),
-    /// A median below so many milliseconds.
-    Millis(f64),
-}
-
-/// Runs `command`; its exit code must be `code`.
-fn expect(command: &mut Command, code: i32) {
-    let status = command.status().expect("the command starts");
-    assert!(
-        status.code() == Some(code),
-        "{command:?} ended with {status}, not with {code}"
-    );
-}
-
-/// What came out for one contender.
-struct Row {
-    name: String,
-    /// Sorted, in milliseconds.
-    samples: Vec<f64>,
-    aim: Option<Aim>,
-    /// Which rows of the group took turns with it: those of the same number.
-    peers: usize,
-}
-
-impl Row {
-    fn new(name: &str, samples: &[Duration], aim: Option<Aim>) -> Self {
-        let mut samples: Vec<f64> = samples.iter().map(|d| d.as_secs_f64() * 1e3).collect();
-        samples.sort_by(f64::total_cmp);
-        Self {
-            name: name.to_owned(),
-            samples,
-            aim,
-            peers: 0,
-        }
-    }
-
-    /// The smallest sample that `percent` of all do not exceed.
-    fn percentile(&self, percent: usize) -> f64 {
-        let rank = (self.samples.len() * percent).div_ceil(100).max(1);
-        self.samples[rank - 1]
-    }
-
-    fn median(&self) -> f64 {
-        self.percentile(50)
-    }
-}
-
-struct Group {
-    title: &'static str,
-    rows: Vec<Row>,
-}
-
-/// Lets the contenders take turns, for `rounds` or until the time is up.
-fn compete(title: &'static str, rounds: usize, mut contenders: Vec<Contender<'_>>) -> Group {
-    eprintln!("measuring: {title}");
-    for contender in &mut contenders {
-        contender.round();
-    }
-    let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
-    let started = Instant::now();
-    for _ in 0..rounds {
-        for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
-            samples.push(contender.round());
-        }
-        if started.elapsed() > BUDGET {
-            break;
-        }
-    }
-    let rows = contenders
-        .iter()
-        .zip(&samples)
-        .map(|(contender, samples)| Row::new(contender.name, samples, contender.aim))
-        .collect();
-    Group { title, rows }
-}
-
-/// A hermetic repository, and the commands that run in it.
-struct Scene<'a> {
-    env: Env,
-    repo: PathBuf,
-    programs: &'a Programs,
-}
-
-impl<'a> Scene<'a> {
-    fn new(programs: &'a Programs) -> Self {
-        let env = Env::new();
-        let repo = env.init("repo");
-        Self {
-            env,
-            repo,
-            programs,
-        }
-    }
-
-    fn command(&self, program: &Path, args: &str) -> Command {
-        let mut command = self.env.command(program);
-        command
-            .args(args.split_whitespace())
-            .current_dir(&self.repo)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command
-    }
-
-    fn locks(&self, args: &str) -> Command {
-        self.command(Path::new(BIN), &format!("merge {args}"))
-    }
-
-    fn run(&self, args: &str, code: i32) {
-        expect(&mut self.locks(args), code);
-    }
-
-    fn git<'n>(&self) -> Contender<'n> {
-        let command = self.command(&self.programs.git, "rev-parse --git-common-dir");
-        Contender::new(GIT, vec![(command, 0)])
-    }
-
-    fn flock<'n>(&self) -> Option<Contender<'n>> {
-        let program = self.programs.flock.as_ref()?;
-        let mut command = self.command(program, "");
-        command.arg(self.env.path("flock")).arg("true");
-        Some(Contender::new(FLOCK, vec![(command, 0)]))
-    }
 }
 
 fn check_free(programs: &Programs) -> Group {
@@ -393,7 +193,7 @@ fn hand_off(programs: &Programs) -> Group {
 /// Asks until it is granted, and says when. Raises `blocked` once it stands in the queue.
 fn poll(scene: &Scene<'_>, id: &str, blocked: &AtomicBool) -> Instant {
     let mut acquire = scene.locks(&format!("acquire --as {id}"));
-    let deadline = Instant::now() + common::DEADLINE;
+    let deadline = Instant::now() + DEADLINE;
     while Instant::now() < deadline {
         let status = acquire.status().expect("git-locks starts");
         match status.code() {
@@ -419,7 +219,7 @@ fn print_table(groups: &[Group]) {
                 Some(row.median() / peer.median())
             };
             let shown = |ratio: Option<f64>| ratio.map_or(String::new(), |r| format!("{r:.2}"));
-            let aim = row.aim.and_then(|aim| aimed(aim, row, &over));
+            let aim = row.aim.and_then(|aim| aim.verdict(row.median(), over));
             let line = format!(
                 "  {:<32}{:>6}{:>11.2}{:>9.2}{:>13}{:>9}  {}",
                 row.name,
@@ -433,17 +233,4 @@ fn print_table(groups: &[Group]) {
             println!("{}", line.trim_end());
         }
     }
-}
-
-/// The aim in words, and whether it was met; nothing where its peer is missing.
-fn aimed(aim: Aim, row: &Row, over: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
-    let (met, words) = match aim {
-        Aim::Ratio(limit, peer) => {
-            let short = if peer == GIT { "rev-parse" } else { "flock" };
-            (over(peer)? <= limit, format!("<= {limit} {short}"))
-        }
-        Aim::Millis(limit) => (row.median() < limit, format!("< {limit} ms")),
-    };
-    let verdict = if met { "met" } else { "missed" };
-    Some(format!("{words}: {verdict}"))
 }
