@@ -218,9 +218,9 @@ mod tests {
     fn two_that_take_part_have_two_names_and_leave_nothing() {
         let ours = tempfile::tempdir().expect("temp dir");
         let (one, two) = (begin(&ours), begin(&ours));
-        let mut both = [one.name().to_owned(), two.name().to_owned()];
+        assert_ne!(one.name(), two.name());
+        let mut both = [with_bell(&one), with_bell(&two)].concat();
         both.sort();
-        assert_ne!(both[0], both[1]);
         assert_eq!(names(&ours), both);
         for presence in [&one, &two] {
             assert!(presence.stands());

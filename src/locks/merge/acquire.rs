@@ -168,13 +168,18 @@ fn as_granted(state: &MergeState, action: Action) -> Granted {
         action,
         reclaimed_from: None,
         fence: grant.map(|grant| grant.fence),
-        expires_at: record
-            .and_then(|record| record.lease)
-            .map(|lease| lease.expires_at()),
+        expires_at: record.and_then(end_of_lease),
         since: grant
             .map(|grant| grant.since.wall)
             .or_else(|| state.lock.as_ref().map(LockFile::mtime)),
     }
+}
+
+/// When what the holder was promised ends, in seconds since the Unix epoch. The lease of an attached
+/// holder is no promise to it: it bounds the doubt of others.
+fn end_of_lease(record: &Participant) -> Option<f64> {
+    let lease = record.lease.filter(|_| record.kind == Kind::Leased);
+    lease.map(|lease| lease.expires_at())
 }
 
 /// Whether an unrecorded holder that asks again is to be recorded: not where it may be a plan,
@@ -401,7 +406,7 @@ fn grant(
         made: None,
         temp: None,
     });
-    let expires_at = record.lease.map(|lease| lease.expires_at());
+    let expires_at = end_of_lease(&record);
     next.records
         .participants
         .insert(caller.id.as_str().to_owned(), Arc::new(record));
