@@ -239,6 +239,8 @@ impl Ears for Senses {
         let span = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
         wake::sleep(&self.watch, &self.ends, &self.signals, bell, span);
         self.watch.drain();
+        // It is told once: what else is to come may take its time.
+        self.ends.retain(|end| !end.has_come());
         if let Some(bell) = bell {
             bell.hush();
         }

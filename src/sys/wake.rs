@@ -217,6 +217,14 @@ fn regular(path: &Path) -> Option<Instance> {
 #[derive(Debug)]
 pub struct End(OwnedFd);
 
+impl End {
+    /// Whether the process has ended: from then on it would end every sleep at once.
+    pub fn has_come(&self) -> bool {
+        let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        matches!(poll(&mut fds, PollTimeout::ZERO), Ok(ready) if ready > 0)
+    }
+}
+
 /// The end of process `pid`; `None` where this cannot be had or it has ended, which the
 /// caller's slow look finds out.
 ///
