@@ -260,12 +260,9 @@ impl<'a> Watching<'a> {
     }
 
     fn until_next(&self, now: f64) -> f64 {
-        let times = [
-            Some(self.look_at),
-            Some(self.keep_at),
-            self.end_at,
-            self.kill_at,
-        ];
+        // A lock that is lost is not looked at any more.
+        let look_at = (!self.lost).then(|| self.look_at.min(self.keep_at));
+        let times = [look_at, self.end_at, self.kill_at];
         let next = times.into_iter().flatten().fold(f64::INFINITY, f64::min);
         (next - now).clamp(0.0, LOOK)
     }
