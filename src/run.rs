@@ -298,7 +298,7 @@ impl<'a> Watching<'a> {
                 self.voice
                     .warn("the lock was taken away while the command runs; nobody had it, so it is held again");
             }
-            Ok(Kept::Unclear) => {}
+            Ok(Kept::Unclear) => self.keep_at = self.keep_at.max(now + LOOK),
             Ok(Kept::Lost(holder)) => self.lose(holder.as_deref(), post, now),
             Err(error) => {
                 let words = format!("cannot look after the lock: {error}");
