@@ -174,9 +174,13 @@ pub fn wait<T: Turn>(
                 continue;
             }
         }
-        let span = [scene.change, left].into_iter().flatten();
-        let slow = span.fold(slow_look(scene.position), f64::min);
-        ears.sleep(slow.min(show.again_in()).max(0.0), turn.bell());
+        let mut span = slow_look(scene.position).min(left.unwrap_or(f64::INFINITY));
+        if !trouble {
+            // Else the scene is an old one: it is neither shown again nor a reason to hurry.
+            span = span.min(scene.change.unwrap_or(f64::INFINITY));
+            span = span.min(show.again_in());
+        }
+        ears.sleep(span.max(0.0), turn.bell());
     }
 }
 
