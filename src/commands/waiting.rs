@@ -62,10 +62,16 @@ pub fn say_place_is_kept(context: &Context) {
     ));
 }
 
-/// The error of a wait that `signal` ended.
-pub fn interrupted(signal: i32) -> Error {
+/// The error of a wait that `signal` ended; `left` is what came of leaving the queue.
+pub fn interrupted(signal: i32, left: &Result<()>) -> Error {
     let name = signals::name(signal);
-    let message = format!("interrupted by {name}; the place in the queue is given up");
+    let message = match left {
+        Ok(()) => format!("interrupted by {name}; the place in the queue is given up"),
+        Err(error) => format!(
+            "interrupted by {name}; the place in the queue could not be given up, \
+             but keeps nobody waiting: {error}"
+        ),
+    };
     Error::new(ErrorKind::Interrupted(signal), message)
 }
 

@@ -42,7 +42,7 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &Context) -> Re
     }
     if patience != Patience::None {
         match wait_for(args, identity, &bid, patience, context)? {
-            Waited::Answered(Answer::Granted(granting)) => {
+            Some(Answer::Granted(granting)) => {
                 let Granting {
                     granted,
                     waiting_count,
@@ -52,13 +52,12 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &Context) -> Re
                 warn_unvouched(kind, identity, "reclaim the lock", context);
                 return Ok(admitted(granted, waiting_count, identity, context));
             }
-            Waited::Answered(Answer::OwnParent(holder)) => {
+            Some(Answer::OwnParent(holder)) => {
                 let report = refuse_own_parent(context, identity, holder);
                 return Ok(Outcome::new(report, Exit::REFUSED));
             }
-            Waited::Interrupted(signal) => return Err(waiting::interrupted(signal)),
             // What follows asks once more, as one that does not wait: so the place is kept.
-            Waited::TimedOut => waiting::say_place_is_kept(context),
+            None => waiting::say_place_is_kept(context),
         }
     }
     ask_once(args, identity, &bid, context)
@@ -101,14 +100,15 @@ fn ask_once(
     }
 }
 
-/// Waits for the turn of a caller that will hold the lock after this process has ended.
+/// Waits for the turn of a caller that will hold the lock after this process has ended; `None` when
+/// it did not come in time.
 fn wait_for(
     args: &cli::Acquire,
     identity: &Identity,
     bid: &Bid,
     patience: Patience,
     context: &Context,
-) -> Result<Waited<Answer>> {
+) -> Result<Option<Answer>> {
     let caught = Signals::arm(&signals::ENDING)?;
     let bell = caught.bell();
     let mut senses = Senses::new(caught);
@@ -123,11 +123,11 @@ fn wait_for(
     let mut progress = turn.progress();
     let waited = wait(&mut turn, patience.budget(), &mut senses, &mut progress);
     context.voice.hush();
-    let waited = waited?;
-    if matches!(waited, Waited::Interrupted(_)) {
-        turn.leave()?;
+    match waited? {
+        Waited::Answered(answer) => Ok(Some(answer)),
+        Waited::TimedOut => Ok(None),
+        Waited::Interrupted(signal) => Err(waiting::interrupted(signal, &turn.leave())),
     }
-    Ok(waited)
 }
 
 /// The answer to a call from inside a run of the lock.

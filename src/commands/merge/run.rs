@@ -153,14 +153,21 @@ fn admitted(
                 return Ok(Err(own_parent(context, &turn.identity, holder)));
             }
             Waited::Interrupted(signal) => {
-                turn.leave()?;
-                return Err(waiting::interrupted(signal));
+                return Err(waiting::interrupted(signal, &turn.leave()));
             }
             Waited::TimedOut => {}
         }
     }
     // The last word, which also confirms the place that is kept.
-    let asked = turn.ask(once)?;
+    let asked = match turn.ask(once) {
+        Ok(asked) => asked,
+        Err(error) => {
+            return Err(match senses.signal() {
+                Some(signal) => waiting::interrupted(signal, &turn.leave()),
+                None => error,
+            });
+        }
+    };
     match asked.outcome {
         Asked::OwnParent(holder) => Ok(Err(own_parent(context, &turn.identity, holder))),
         Asked::Answer(Admission::Admitted(granted)) => Ok(Ok(turn.granted(granted, &asked.state))),

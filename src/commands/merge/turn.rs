@@ -29,6 +29,8 @@ pub(super) const WHAT: &str = "the merge lock";
 const UNSEEN: f64 = 15.0;
 /// A place is confirmed so many times within the life of its ticket.
 const CONFIRMED: f64 = 5.0;
+/// How long leaving the queue may take, in seconds; less when another signal comes.
+const LEAVING: f64 = 3.0;
 /// How many random bytes tell several calls of one checkout apart.
 const SUFFIX_BYTES: usize = 3;
 
@@ -165,15 +167,18 @@ impl<'a> MergeTurn<'a> {
         Progress::new(&context.voice, WHAT, holds::typical(&holds))
     }
 
-    /// Leaves the queue, or lets go of what was granted meanwhile.
+    /// Leaves the queue, or lets go of what was granted meanwhile. Whoever was told to end does not
+    /// try for long: once the presence is gone, its place keeps nobody waiting.
     pub fn leave(&mut self) -> Result<()> {
         let caller = self.caller();
+        let (bell, deadline) = (self.bell, clock::steady() + LEAVING);
+        let interrupted = || clock::steady() >= deadline || bell.is_some_and(Bell::rings);
         decide_as(
             self.context,
             &caller,
             Purpose::Release,
             self.no_title,
-            None,
+            Some(&interrupted),
             merge::release,
         )?;
         set_title(self.context, &self.identity.id, None, self.no_title);
