@@ -29,6 +29,8 @@ const VAIN: f64 = 0.01;
 pub struct Scene {
     /// The place: 1 is next. `None` where there is none of one's own.
     pub position: Option<usize>,
+    /// Whether nobody who could use the next turn is ahead.
+    pub next: bool,
     /// How many wait, this one among them.
     pub waiting: usize,
     /// Who holds the lock.
@@ -174,7 +176,7 @@ pub fn wait<T: Turn>(
                 continue;
             }
         }
-        let mut span = slow_look(scene.position).min(left.unwrap_or(f64::INFINITY));
+        let mut span = slow_look(&scene).min(left.unwrap_or(f64::INFINITY));
         if !trouble {
             // Else the scene is an old one: it is neither shown again nor a reason to hurry.
             span = span.min(scene.change.unwrap_or(f64::INFINITY));
@@ -185,8 +187,9 @@ pub fn wait<T: Turn>(
 }
 
 /// How long to sleep at most in that place, in seconds.
-fn slow_look(position: Option<usize>) -> f64 {
-    let times = position.unwrap_or(1).clamp(1, SLOWEST);
+fn slow_look(scene: &Scene) -> f64 {
+    let place = scene.position.filter(|_| !scene.next);
+    let times = place.unwrap_or(1).clamp(1, SLOWEST);
     SLOW_LOOK * f64::from(u32::try_from(times).unwrap_or(1))
 }
 

@@ -25,8 +25,10 @@ use crate::wait::{Found, Scene, Turn};
 
 /// What is waited for.
 pub(super) const WHAT: &str = "the merge lock";
-/// A look that nothing has called for is left out for at most this long, in seconds.
+/// A look that nothing has called for is left out for at most this long, in seconds, …
 const UNSEEN: f64 = 15.0;
+/// … by those who stand behind this place.
+const NEAR: usize = 3;
 /// A place is confirmed so many times within the life of its ticket.
 const CONFIRMED: f64 = 5.0;
 /// How long leaving the queue may take, in seconds; less when another signal comes.
@@ -229,7 +231,8 @@ impl<'a> MergeTurn<'a> {
         let mut watch = Vec::new();
         let mut processes = Vec::new();
         let mut change = None;
-        if waiting.next || waiting.position.is_none() {
+        let next = waiting.next || waiting.position.is_none();
+        if next {
             watch.push(self.context.merge_store().lock_path);
             if let Some(record) = record {
                 let ours = &self.context.place.ours;
@@ -248,6 +251,7 @@ impl<'a> MergeTurn<'a> {
         }
         Scene {
             position: waiting.position,
+            next,
             waiting: state.queue.len(),
             holder: state.lock.as_ref().and_then(|lock| lock.holder.shown()),
             since: about.since,
@@ -344,9 +348,11 @@ impl Turn for MergeTurn<'_> {
         let store = self.context.merge_store();
         let stamp = store.stamp()?;
         if let Some((seen, scene, at)) = &self.seen {
-            // Where nothing was written, time alone lets only the next in line in.
-            let behind = scene.position.is_some_and(|position| position > 1);
-            if behind && *seen == stamp && now - at < UNSEEN {
+            // Where nothing was written, only deaths and time let anybody in, and those far behind
+            // hardly ever at once.
+            let behind = scene.position.is_some_and(|position| position > NEAR);
+            let far = behind && !scene.next && scene.holder.is_some();
+            if far && *seen == stamp && now - at < UNSEEN {
                 return Ok(Found::Waiting(scene.clone()));
             }
         }
