@@ -691,12 +691,18 @@ pub fn stopped_in_guard(env: &Env, main: &Path) -> Running {
     stopped
 }
 
-/// The presence files there are.
+/// The presence files there are, and what stands for nobody beside them: a bell whose presence is
+/// gone is a leftover.
 pub fn presence_files(main: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(main.join(".git/git-locks/presence")) else {
         return Vec::new();
     };
-    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let belongs = |path: &PathBuf| {
+        let is_bell = path.extension().is_some_and(|extension| extension == "bell");
+        is_bell && path.with_extension("").exists()
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = paths.filter(|path| !belongs(path)).collect();
     found.sort();
     found
 }
