@@ -2,7 +2,7 @@
 //! and then every half minute.
 
 use crate::error::Error;
-use crate::sys::clock;
+use crate::sys::{clock, terminal};
 use crate::text;
 use crate::voice::Voice;
 use crate::wait::{Scene, Show};
@@ -11,6 +11,8 @@ use crate::wait::{Scene, Show};
 const REDRAWN: f64 = 1.0;
 /// How often a line is written where nobody can see it change, in seconds.
 const WRITTEN: f64 = 30.0;
+/// How wide a terminal is that does not tell.
+const COLUMNS: usize = 80;
 
 /// Shows a wait.
 pub struct Progress<'a> {
@@ -20,7 +22,6 @@ pub struct Progress<'a> {
     /// How long a holder typically holds, in seconds, where that can be told.
     typical: Option<f64>,
     shown_at: Option<f64>,
-    columns: usize,
     /// The last failure that was said.
     said: Option<String>,
 }
@@ -28,14 +29,11 @@ pub struct Progress<'a> {
 impl<'a> Progress<'a> {
     /// For a wait for `what`; `typical` is how long holders hold, in seconds.
     pub fn new(voice: &'a Voice, what: &'static str, typical: Option<f64>) -> Self {
-        let columns = std::env::var("COLUMNS").ok();
-        let columns = columns.and_then(|columns| columns.parse().ok());
         Self {
             voice,
             what,
             typical,
             shown_at: None,
-            columns: columns.unwrap_or(80).clamp(20, 1000) - 1,
             said: None,
         }
     }
@@ -57,7 +55,10 @@ impl Show for Progress<'_> {
         self.shown_at = Some(clock::steady());
         let line = line(self.what, scene, left, self.typical, clock::wall());
         if self.voice.is_terminal() {
-            self.voice.show(&line, self.columns);
+            // Asked anew each time: it may have been resized. The last column is left free, where
+            // some terminals wrap.
+            let columns = terminal::columns().unwrap_or(COLUMNS);
+            self.voice.show(&line, columns.saturating_sub(1));
         } else {
             self.voice.inform(line);
         }

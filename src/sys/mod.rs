@@ -7,6 +7,7 @@
 //! - [`process`]: whether a process runs, and whose child this one is
 //! - [`random`]: names that nobody else has
 //! - [`signals`]: catching, sending and naming signals; those that are errors to us, not deaths
+//! - [`terminal`]: how wide it is
 //! - [`user`]: who we are, and the names of others
 //! - [`wake`]: what ends a sleep: files, processes, signals, time
 
@@ -17,5 +18,6 @@ pub mod host;
 pub mod process;
 pub mod random;
 pub mod signals;
+pub mod terminal;
 pub mod user;
 pub mod wake;
