@@ -14,6 +14,7 @@ use crate::locks::merge::{
 };
 use crate::participant::Kind;
 use crate::progress::Progress;
+use crate::queue::Entry;
 use crate::report::{MergeRefused, Refusal, Report, Status};
 use crate::store::merge::{Committed, Purpose, Stamp};
 use crate::store::presence::{self, Presence};
@@ -249,11 +250,14 @@ impl<'a> MergeTurn<'a> {
                     });
             }
         }
+        let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
+        // The entry of a holder stays in the queue, but it does not wait.
+        let waits = |entry: &&Entry| holder.as_deref() != Some(entry.plan_id.as_str());
         Scene {
             position: waiting.position,
             next,
-            waiting: state.queue.len(),
-            holder: state.lock.as_ref().and_then(|lock| lock.holder.shown()),
+            waiting: state.queue.iter().filter(waits).count(),
+            holder,
             since: about.since,
             workplace: about.workplace,
             reason: about.reason,
