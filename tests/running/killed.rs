@@ -280,7 +280,9 @@ fn a_daemon_of_a_killed_runner_keeps_nothing() {
 fn a_background_job_in_the_same_group_keeps_nothing() {
     let stage = Stage::new();
     let body = "hold job >/dev/null 2>&1 & log job $!; log end";
-    stage.run("--plan-id first", body).exits(0);
+    // The group is ended when this is dropped, and the job with it.
+    let mut first = stage.start("--plan-id first", body);
+    first.wait(DEADLINE).exits(0);
     let job = stage.number("job");
     assert!(runs(job), "the job has ended");
     stage.is_free();

@@ -1,6 +1,6 @@
 //! A lock that is taken away while the command runs, and a release when little else works.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -31,6 +31,15 @@ fn begun(stage: &Stage, args: &str, body: &str) -> Running {
 fn put_back(stage: &Stage) {
     waits_for("the lock file to be put back", NOTICED, || {
         (holder(&stage.repo).as_deref() == Some("me\n")).then_some(())
+    });
+}
+
+/// Deletes a directory in which the runner may be making files.
+#[track_caller]
+fn delete(dir: &Path) {
+    waits_for("the directory to go", DEADLINE, || {
+        // Made anew as soon as it is gone, it went all the same.
+        (std::fs::remove_dir_all(dir).is_ok() || !dir.exists()).then_some(())
     });
 }
 
@@ -114,7 +123,7 @@ fn the_base_deleted_and_made_anew() {
     let stage = Stage::new();
     let mut running = begun(&stage, "", GOES_ON);
     for deleted in [base(&stage.repo), stage.repo.join(".plan")] {
-        std::fs::remove_dir_all(&deleted).expect("the base");
+        delete(&deleted);
         std::fs::create_dir_all(base(&stage.repo)).expect("a base");
         put_back(&stage);
         says_so(&running);
@@ -131,7 +140,7 @@ fn the_base_deleted_and_made_anew() {
 fn the_base_deleted_and_not_made_anew() {
     let stage = Stage::new();
     let mut running = begun(&stage, "", GOES_ON);
-    std::fs::remove_dir_all(base(&stage.repo)).expect("the base");
+    delete(&base(&stage.repo));
     // Whoever asks meanwhile does not get in.
     stage.is_taken();
     says_so(&running);

@@ -343,19 +343,30 @@ fn ignored_from_the_start_stays_ignored() {
 #[test]
 fn nothing_of_ours_is_ignored_or_blocked_for_the_command() {
     let stage = Stage::new();
-    let mut command = stage.env.command("env");
-    command
-        .current_dir(&stage.repo)
-        .args(["--default-signal", BIN, "merge", "run", "--"])
-        .args(["sleep", "1000"]);
-    let mut running = Running::start(command);
+    let sleeping = |words: &[&str]| {
+        let mut command = stage.env.command("env");
+        command
+            .current_dir(&stage.repo)
+            .arg("--default-signal")
+            .args(words)
+            .args(["sleep", "1000"]);
+        Running::start(command)
+    };
+    let asleep = |pid: Option<i32>| {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", pid?)).ok()?;
+        pid.filter(|_| name == "sleep\n")
+    };
+    let mut running = sleeping(&[BIN, "merge", "run", "--"]);
     let child = waits_for("the command", DEADLINE, || {
-        let child = children(running.pid()).first().copied()?;
-        let name = std::fs::read_to_string(format!("/proc/{child}/comm")).ok()?;
-        (name == "sleep\n").then_some(child)
+        asleep(children(running.pid()).first().copied())
     });
-    assert_eq!(mask(child, "SigIgn"), 0, "ignored");
-    assert_eq!(mask(child, "SigBlk"), 0, "blocked");
+    // What nobody can give back, such as the signals of the C library, is the same without us.
+    let plain = sleeping(&[]);
+    waits_for("a plain sleep", DEADLINE, || asleep(Some(plain.pid())));
+    for (name, what) in [("SigIgn", "ignored"), ("SigBlk", "blocked")] {
+        assert_eq!(mask(child, name), mask(plain.pid(), name), "{what}");
+        assert!(ENDING.iter().all(|signal| !has(mask(child, name), *signal)));
+    }
     running.signal(TERM);
     running.wait(DEADLINE).exits(143);
     stage.is_free();
