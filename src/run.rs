@@ -22,8 +22,8 @@ use std::process::{Child, Command, ExitStatus};
 
 use crate::error::{Error, ErrorKind, Result, reason};
 use crate::exit::Exit;
-use crate::sys::clock;
 use crate::sys::signals::{self, Arrival};
+use crate::sys::{clock, process};
 use crate::text;
 use crate::voice::Voice;
 use crate::wait::{Ears as _, Senses};
@@ -209,8 +209,10 @@ impl Post {
         let echo = arrival.from_parent && before.is_some_and(|(_, at)| now - at < ECHO);
         self.last.retain(|(known, _)| *known != signal);
         self.last.push((signal, now));
-        // The terminal sends to the whole group, and the command is in it.
-        if echo || arrival.from_kernel {
+        // The terminal sends to the whole group, and the command is in it; but that it hangs up
+        // it tells the leader of the session alone.
+        let hung_up = signal == signals::HUP && process::leads_session();
+        if echo || (arrival.from_kernel && !hung_up) {
             return false;
         }
         self.send(signal);

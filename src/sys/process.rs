@@ -5,7 +5,7 @@ use std::os::unix::process::parent_id;
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getsid};
 use serde::{Deserialize, Serialize};
 
 /// Numbers that are reused meanwhile could make a circle of parents: it is not followed for ever.
@@ -38,6 +38,11 @@ pub fn me() -> Option<ProcessId> {
         Sight::Running(start) => Some(ProcessId { pid, start }),
         Sight::Ended | Sight::Hidden => None,
     }
+}
+
+/// Whether this process leads its session: a terminal that hangs up tells it alone.
+pub fn leads_session() -> bool {
+    getsid(None).is_ok_and(|session| session == getpid())
 }
 
 /// What can be seen of process `pid` from here.
