@@ -206,13 +206,16 @@ impl Post {
             return false;
         }
         let before = self.last.iter().find(|(known, _)| *known == signal);
-        let echo = arrival.from_parent && before.is_some_and(|(_, at)| now - at < ECHO);
+        if arrival.from_parent && before.is_some_and(|(_, at)| now - at < ECHO) {
+            // Measured from the first: one that keeps coming is meant.
+            return false;
+        }
         self.last.retain(|(known, _)| *known != signal);
         self.last.push((signal, now));
         // The terminal sends to the whole group, and the command is in it; but that it hangs up
         // it tells the leader of the session alone.
         let hung_up = signal == signals::HUP && process::leads_session();
-        if echo || (arrival.from_kernel && !hung_up) {
+        if arrival.from_kernel && !hung_up {
             return false;
         }
         self.send(signal);
