@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use refusal::{Refusal, parse};
+pub use refusal::{Refusal, names_run, parse};
 
 /// Take turns in a git repository.
 ///

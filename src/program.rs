@@ -169,7 +169,7 @@ impl Printing {
 
 /// Answers a command line that is no command: help and versions, or a usage error.
 fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
-    let printing = Printing::guessed(args);
+    let mut printing = Printing::guessed(args);
     match refusal {
         Refusal::Help { plain, styled } => {
             let color = printing.style(io::stdout().is_terminal()).color;
@@ -188,7 +188,10 @@ fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
                 Error::usage("a command is missing").with_hint("git locks -h lists the commands");
             printing.fail(Failure::from(error))
         }
-        Refusal::Usage(error) => printing.fail(Failure::from(error)),
+        Refusal::Usage(error) => {
+            printing.aside = cli::names_run(args);
+            printing.fail(Failure::from(error))
+        }
     }
 }
 

@@ -83,6 +83,16 @@ fn stray_duration(args: &[OsString]) -> Option<String> {
     is_amount.then(|| format!("write it as --wait={}", text::clip(stray, 40)))
 }
 
+/// Whether a command line that could not be parsed names `merge run`.
+pub fn names_run(args: &[OsString]) -> bool {
+    let own: Vec<OsString> = args
+        .iter()
+        .take_while(|arg| *arg != "--")
+        .cloned()
+        .collect();
+    verb(&own) == "git locks merge run"
+}
+
 /// The command that was meant, as far as it was named: `git locks merge acquire`.
 fn verb(args: &[OsString]) -> String {
     let mut command = Cli::command();
