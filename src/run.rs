@@ -184,6 +184,14 @@ fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
+/// Whose the lock is, in words.
+pub fn whose(holder: Option<&str>) -> String {
+    holder.map_or_else(
+        || "nobody holds it".to_owned(),
+        |holder| format!("held by {}", text::clip(holder, 200)),
+    )
+}
+
 /// Passes signals on to the command.
 struct Post {
     pid: i32,
@@ -318,10 +326,7 @@ impl<'a> Watching<'a> {
 
     fn lose(&mut self, holder: Option<&str>, post: &Post, now: f64) {
         self.lost = true;
-        let who = holder.map_or_else(
-            || "nobody holds it".to_owned(),
-            |holder| format!("held by {}", text::clip(holder, 200)),
-        );
+        let who = whose(holder);
         let then = if self.treatment.end_on_loss {
             "ending the command"
         } else {

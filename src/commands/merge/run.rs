@@ -319,13 +319,20 @@ fn let_go(
     match released {
         Ok(committed) => {
             set_title(context, &id, None, no_title);
-            if committed.outcome != Release::Released {
-                voice.warn("the lock was not held any more when the command had ended");
-                return false;
-            }
-            let waiting = committed.state.queue.len();
-            log_released(context, id.as_str(), &lock_path(context), None, waiting);
-            true
+            let holder = match committed.outcome {
+                Release::Released => {
+                    let waiting = committed.state.queue.len();
+                    log_released(context, id.as_str(), &lock_path(context), None, waiting);
+                    return true;
+                }
+                Release::Noop { holder, .. } => holder,
+                Release::HolderPresent(holder) => Some(holder),
+            };
+            let now = run::whose(holder.as_deref());
+            voice.warn(format!(
+                "the lock was not held any more when the command had ended: now {now}"
+            ));
+            false
         }
         Err(error) => {
             // Once the presence is gone, nobody takes a missing lock file for a theft.
