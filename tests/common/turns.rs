@@ -698,7 +698,9 @@ pub fn presence_files(main: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let belongs = |path: &PathBuf| {
-        let is_bell = path.extension().is_some_and(|extension| extension == "bell");
+        let is_bell = path
+            .extension()
+            .is_some_and(|extension| extension == "bell");
         is_bell && path.with_extension("").exists()
     };
     let paths = entries.flatten().map(|entry| entry.path());
