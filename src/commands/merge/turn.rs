@@ -9,6 +9,7 @@ use crate::commands::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::holds;
 use crate::identity::{self, Identity};
+use crate::liveness::{Evidence, World};
 use crate::locks::merge::{
     self, Admission, Bid, Caller, Granted, Holder, MergeState, Poll, Verdicts, Waiting,
 };
@@ -28,7 +29,7 @@ use crate::wait::{Found, Scene, Turn};
 pub(super) const WHAT: &str = "the merge lock";
 /// A look that nothing has called for is left out for at most this long, in seconds, …
 const UNSEEN: f64 = 15.0;
-/// … by those who stand behind this place.
+/// … by those who stand behind this place. So many are looked for who keep others from their turn.
 const NEAR: usize = 3;
 /// A place is confirmed so many times within the life of its ticket.
 const CONFIRMED: f64 = 5.0;
@@ -275,6 +276,36 @@ impl<'a> MergeTurn<'a> {
         Ok(())
     }
 
+    /// The place of one that has another ahead whose process is there for certain: it need not judge
+    /// everybody to know that its turn has not come.
+    fn behind_another(&self, state: &MergeState, world: &dyn World) -> Option<Waiting> {
+        let id = self.identity.id.as_str();
+        let holder = state.lock.as_ref()?.holder.shown()?;
+        let record = state.records.participant(id)?;
+        if holder == id || record.presence.as_deref() != Some(self.presence.name()) {
+            return None;
+        }
+        let waiting = state.queue.iter().filter(|entry| entry.plan_id != holder);
+        let ahead = waiting.clone().position(|entry| entry.plan_id == id)?;
+        let is_there = |entry: &Entry| {
+            let record = state.records.participant(&entry.plan_id);
+            record.is_some_and(|record| {
+                let name = record.presence.as_deref();
+                name.is_some_and(|name| world.presence(name, &record.host) == Evidence::Alive)
+            })
+        };
+        waiting
+            .take(ahead.min(NEAR))
+            .any(is_there)
+            .then_some(Waiting {
+                position: Some(ahead + 1),
+                mid_recovery: false,
+                not_local: false,
+                next: false,
+                poll: Poll::Repeated,
+            })
+    }
+
     /// Whether what is recorded of this process still lets others wake it.
     fn is_recorded(&self, state: &MergeState, verdicts: &Verdicts) -> bool {
         let id = self.identity.id.as_str();
@@ -361,8 +392,13 @@ impl Turn for MergeTurn<'_> {
             }
         }
         let state = store.peek_all()?;
-        let terms = self.context.terms();
         let world = self.context.surroundings();
+        if let Some(waiting) = self.behind_another(&state, &world) {
+            let scene = self.scene(&state, &waiting);
+            self.seen = Some((stamp, scene.clone(), now));
+            return Ok(Found::Waiting(scene));
+        }
+        let terms = self.context.terms();
         let verdicts = state.judge(&terms, &world);
         let rules = self.context.rules(&terms, &world);
         let caller = self.caller();
