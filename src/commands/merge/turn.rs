@@ -174,6 +174,9 @@ impl<'a> MergeTurn<'a> {
     /// Leaves the queue, or lets go of what was granted meanwhile. Whoever was told to end does not
     /// try for long: once the presence is gone, its place keeps nobody waiting.
     pub fn leave(&mut self) -> Result<()> {
+        if !self.takes_part() {
+            return Ok(());
+        }
         let caller = self.caller();
         let (bell, deadline) = (self.bell, clock::steady() + LEAVING);
         let interrupted = || clock::steady() >= deadline || bell.is_some_and(Bell::rings);
@@ -187,6 +190,15 @@ impl<'a> MergeTurn<'a> {
         )?;
         set_title(self.context, &self.identity.id, None, self.no_title);
         Ok(())
+    }
+
+    /// Whether anything stands of this call: nothing does before it was inside the guard.
+    fn takes_part(&self) -> bool {
+        let id = self.identity.id.as_str();
+        let state = self.context.merge_store().peek_all();
+        state.map_or(true, |state| {
+            state.records.participant(id).is_some() || state.taking_part().contains(id)
+        })
     }
 
     /// Asks, under an id of its own where another process uses the one it has.
