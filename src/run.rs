@@ -95,6 +95,17 @@ pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> Result<C
     child.spawn().map_err(|e| Error::io("start", &program, &e))
 }
 
+/// Starts `command` with `environment` added to its own, under a lock that is another's to keep.
+///
+/// # Errors
+/// It could not be started.
+pub fn start_plainly(command: &[OsString], environment: Vec<(&str, OsString)>) -> Result<Child> {
+    let (program, arguments) = split(command)?;
+    let mut child = Command::new(program);
+    let started = child.args(arguments).envs(environment).spawn();
+    started.map_err(|error| cannot_run(program, &error))
+}
+
 /// Where this very program is, whatever has happened to its file since.
 #[cfg(target_os = "linux")]
 fn own_program() -> Result<PathBuf> {
@@ -109,14 +120,22 @@ fn own_program() -> Result<PathBuf> {
 
 /// Becomes `command`; returns only when that cannot be.
 pub fn become_command(command: &[OsString]) -> Error {
-    let Some((program, arguments)) = command.split_first() else {
-        return Error::usage("there is no command to run");
-    };
-    cannot_run(program, &Command::new(program).args(arguments).exec())
+    match split(command) {
+        Ok((program, arguments)) => {
+            cannot_run(program, &Command::new(program).args(arguments).exec())
+        }
+        Err(error) => error,
+    }
+}
+
+/// The program and its arguments.
+fn split(command: &[OsString]) -> Result<(&OsString, &[OsString])> {
+    let split = command.split_first();
+    split.ok_or_else(|| Error::usage("there is no command to run"))
 }
 
 /// Why `program` could not be run, with the exit code that shells give for it.
-pub fn cannot_run(program: &OsStr, error: &io::Error) -> Error {
+fn cannot_run(program: &OsStr, error: &io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::NotFound => ErrorKind::CommandNotFound,
         _ => ErrorKind::CannotExecute,

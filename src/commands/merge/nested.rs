@@ -9,7 +9,9 @@ use std::ffi::OsString;
 
 use crate::commands::context::Context;
 use crate::error::Result;
-use crate::locks::merge::{self, MergeState};
+use crate::liveness::Verdict;
+use crate::locks::merge::{self, Holder, MergeState};
+use crate::run::Kept;
 use crate::text;
 
 /// Which lock a run is of.
@@ -55,6 +57,23 @@ pub(super) fn enclosing(context: &Context) -> Result<Option<MergeState>> {
     let verdicts = seen.judge(&context.terms(), &context.surroundings());
     let state = merge::view(&seen, &verdicts);
     Ok(Some(state).filter(|state| is_inside(state, context)))
+}
+
+/// Whether the run that this process is inside of still holds the lock.
+pub(super) fn keep(context: &Context) -> Result<Kept> {
+    let seen = context.merge_store().peek()?;
+    let verdicts = seen.judge(&context.terms(), &context.surroundings());
+    let state = merge::view(&seen, &verdicts);
+    let holder = state.lock.as_ref().map(|lock| &lock.holder);
+    if holder == Some(&Holder::Unborn) {
+        return Ok(Kept::Unclear);
+    }
+    if !is_inside(&state, context) {
+        return Ok(Kept::Lost(holder.and_then(Holder::shown)));
+    }
+    // Where its lock file vanished, it holds the lock only because it was seen to be there.
+    let gone = seen.lock.is_some() && verdicts.holder.is_some_and(Verdict::is_stale);
+    Ok(if gone { Kept::Lost(None) } else { Kept::Yes })
 }
 
 /// Whether the environment says that what this process was started for runs under the lock as it

@@ -10,7 +10,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::acquire::blocked_report;
 use super::nested;
@@ -42,10 +41,7 @@ pub fn run(args: &cli::Run, context: &Context) -> Result<Outcome, Failure> {
     let limits = Limits::of(args)?;
     let patience = Patience::of(&args.patience, true, context)?;
     if nested::enclosing(context)?.is_some() {
-        context
-            .voice
-            .detail("inside a run of the same lock: the command runs under that");
-        return Err(run::become_command(&args.command).into());
+        return Ok(run_inside(args, limits, context)?);
     }
     let identity = context.identity(&args.who)?;
     let id = identity.id.clone();
@@ -73,6 +69,34 @@ impl Limits {
             kill: seconds(&args.kill_after, "--kill-after")?,
         })
     }
+
+    /// What they mean for a command that starts now.
+    fn treatment(self, args: &cli::Run) -> Treatment {
+        Treatment {
+            end_at: self.hold.map(|span| clock::steady() + span),
+            kill_after: self.kill,
+            end_on_loss: args.on_loss == cli::OnLoss::End,
+        }
+    }
+}
+
+/// Runs the command under the lock of the run that this process is inside of, for as long as that
+/// holds it.
+fn run_inside(args: &cli::Run, limits: Limits, context: &Context) -> Result<Outcome> {
+    let voice = &context.voice;
+    voice.detail("inside a run of the same lock: the command runs under that");
+    let mut senses = Senses::new(Signals::arm(&signals::ENDING)?);
+    catch_for_running(&mut senses)?;
+    let mut child = run::start_plainly(&args.command, Vec::new())?;
+    let mut held = Enclosing { context };
+    let treatment = limits.treatment(args);
+    let ended = run::see_through(&mut child, &mut held, &mut senses, treatment, voice)?;
+    // The enclosing run may have ended just before.
+    let lost = ended.lost || matches!(held.keep(), Ok(Kept::Lost(_)));
+    if lost && !ended.lost {
+        voice.warn("the enclosing run had ended before the command did");
+    }
+    Ok(Outcome::Silent(if lost { Exit::LOST } else { ended.exit }))
 }
 
 fn run_as(
@@ -118,11 +142,7 @@ fn run_as(
         args,
         context,
         environment: environment(&granting, &turn.identity.id, &token, visiting, context),
-        treatment: Treatment {
-            end_at: limits.hold.map(|span| clock::steady() + span),
-            kill_after: limits.kill,
-            end_on_loss: args.on_loss == cli::OnLoss::End,
-        },
+        treatment: limits.treatment(args),
     };
     if visiting {
         return job.visit(&turn.identity, senses);
@@ -263,13 +283,8 @@ impl Job<'_> {
             "{id} holds the lock already, and keeps it afterwards"
         ));
         catch_for_running(&mut senses)?;
-        let Some((program, arguments)) = self.args.command.split_first() else {
-            return Err(Error::usage("there is no command to run"));
-        };
-        let mut command = Command::new(program);
-        command.args(arguments).envs(self.environment.drain(..));
-        let started = command.spawn();
-        let mut child = started.map_err(|error| run::cannot_run(program, &error))?;
+        let environment = std::mem::take(&mut self.environment);
+        let mut child = run::start_plainly(&self.args.command, environment)?;
         let mut held = Visit {
             identity,
             context: self.context,
@@ -449,6 +464,31 @@ impl Held for Visit<'_> {
 
     fn keep_every(&self) -> f64 {
         keep_every(self.context)
+    }
+}
+
+/// The lock of the run that this process is inside of, while its command runs.
+struct Enclosing<'a> {
+    context: &'a Context,
+}
+
+impl Held for Enclosing<'_> {
+    fn looks_kept(&mut self) -> bool {
+        let seen = self.context.merge_store().peek();
+        seen.is_ok_and(|state| nested::is_inside(&state, self.context))
+    }
+
+    fn keep(&mut self) -> Result<Kept> {
+        nested::keep(self.context)
+    }
+
+    fn watch(&self) -> Vec<PathBuf> {
+        vec![self.context.merge_store().lock_path]
+    }
+
+    /// That the enclosing run and its command are gone shows nowhere but in a verdict.
+    fn keep_every(&self) -> f64 {
+        1.0
     }
 }
 
