@@ -82,7 +82,7 @@ pub enum Family {
     /// The merge lock: one merge at a time, first come first served
     #[command(subcommand)]
     Merge(Merge),
-    /// Record this process as what the enclosing run has started, then become the command
+    /// Become the command when the enclosing run says so
     #[command(hide = true)]
     Become(Become),
 }
@@ -201,6 +201,8 @@ pub struct Run {
 /// `become`: the inside of a run.
 #[derive(Args, Debug)]
 pub struct Become {
+    /// The descriptor on which the word to begin will come.
+    pub word: i32,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -68,6 +68,8 @@ pub struct Subject<'a> {
     pub record: Option<&'a Participant>,
     /// When its lock file or queue entry was made, in seconds since the Unix epoch.
     pub seen_at: f64,
+    /// Of a waiter whose ticket runs: whether it matters if its process is there.
+    pub closely: bool,
     /// When our own records were found lost, if they were: before that, a missing record proves
     /// nothing.
     pub records_lost_at: Option<f64>,
@@ -80,7 +82,7 @@ pub struct Verdict {
     pub staleness: Staleness,
     /// Its plan is gone, but its worktree is live: a person must decide.
     pub mid_recovery: bool,
-    /// Its own process, or the command it started, is provably there.
+    /// Its own process, or the command it started, is provably there, as far as it was looked for.
     pub present: bool,
     /// A waiter whose process is provably gone while its ticket keeps its place.
     pub orphaned: bool,
@@ -123,9 +125,14 @@ pub fn judge(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict
             seconds: terms.ticket_ttl,
         };
         match ticket.standing(&record.host, &terms.now) {
-            Standing::Running => return with_presence(Verdict::FRESH, record, world),
-            Standing::Unknown => return with_presence(Verdict::UNKNOWN, record, world),
             Standing::Expired => {}
+            standing => {
+                let verdict = judge_standing(standing);
+                return match subject.closely {
+                    true => with_presence(verdict, record, world),
+                    false => verdict,
+                };
+            }
         }
     }
     match record.kind {

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use crate::cli::{self, Cli, Color, Format, Global, Refusal};
+use crate::cli::{self, Cli, Color, Family, Format, Global, Refusal};
 use crate::commands::context::Context;
 use crate::commands::{self, Failure};
 use crate::config;
@@ -48,6 +48,9 @@ fn run_parsed(cli: &Cli) -> Exit {
 }
 
 fn answer(cli: &Cli, printing: &mut Printing) -> Result<Outcome, Failure> {
+    if let Family::Become(args) = &cli.family {
+        return Ok(commands::become_command(args)?);
+    }
     printing.format = printing.format.or(config::output_format(None)?);
     config::exit_zero()?;
     commands::enter_directories(&cli.global)?;

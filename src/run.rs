@@ -1,11 +1,12 @@
 //! The one runner: starts a command under a lock, passes signals on, keeps the lock while the
 //! command runs, and says how it ended. Acquiring and letting go are the caller's.
 //!
-//! **Starting.** The command is started through a second process of this program, which records
-//! itself under the guard as what the holder runs, provided that the lock is still the holder's,
-//! and only then becomes the command. Until it is recorded the runner's presence vouches for the
-//! holder, from then on the command itself does too: if the runner is killed, the lock stays held
-//! until the command has ended, and not because of anything that the command left behind.
+//! **Starting.** The command is started through a second process of this program, parked before the
+//! lock is asked for: it becomes the command when it is told to, and ends when the runner does so
+//! first. The grant records it, so that from the first moment the runner's presence and the process
+//! vouch for the holder: if the runner is killed, the lock stays held until the command has ended,
+//! and not because of anything that the command left behind. One that was never told to begin ends
+//! with the runner, and the lock is free.
 //!
 //! **Signals.** The command stays in the process group of the terminal, so that what the terminal
 //! sends reaches it without us; what is sent to the runner alone is passed on.
@@ -15,15 +16,16 @@
 //! ended.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, PipeWriter, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
 use crate::error::{Error, ErrorKind, Result, reason};
 use crate::exit::Exit;
+use crate::sys::process::{self, ProcessId, Sight};
 use crate::sys::signals::{self, Arrival};
-use crate::sys::{clock, process};
+use crate::sys::{clock, inherit};
 use crate::text;
 use crate::voice::Voice;
 use crate::wait::{Ears as _, Senses};
@@ -81,18 +83,98 @@ pub struct Ended {
     pub lost: bool,
 }
 
-/// Starts `command` with `environment` added to its own, through a process that records itself.
-///
-/// # Errors
-/// This program could not be started a second time.
-pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> Result<Child> {
-    let program = own_program()?;
-    let mut child = Command::new(&program);
-    child.arg0("git-locks").args(["become", "--"]).args(command);
-    for (name, value) in environment {
-        child.env(name, value);
+/// A process that waits to become a command; ended when dropped.
+#[derive(Debug)]
+pub struct Parked {
+    child: Child,
+    word: Option<PipeWriter>,
+    /// The process, which stays the same when it becomes the command.
+    pub process: ProcessId,
+    kept: bool,
+}
+
+impl Parked {
+    /// Starts a process that will become `command`, with `environment` added to its own.
+    ///
+    /// # Errors
+    /// This program could not be started a second time, or it ended at once.
+    pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> Result<Self> {
+        let program = own_program()?;
+        let fail = |e: io::Error| Error::io("start", &program, &e);
+        let (reader, word, number) = inherit::pipe().map_err(fail)?;
+        let mut child = Command::new(&program);
+        let number = number.to_string();
+        child.arg0("git-locks").args(["become", &number, "--"]);
+        child.args(command);
+        for (name, value) in environment {
+            child.env(name, value);
+        }
+        let mut child = child.spawn().map_err(fail)?;
+        drop(reader);
+        let pid = i32::try_from(child.id()).unwrap_or_default();
+        let Sight::Running(start) = process::look(pid) else {
+            // It is ours to end, and to be waited for.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(fail(io::Error::from(io::ErrorKind::NotFound)));
+        };
+        Ok(Self {
+            child,
+            word: Some(word),
+            process: ProcessId { pid, start },
+            kept: false,
+        })
     }
-    child.spawn().map_err(|e| Error::io("start", &program, &e))
+
+    /// Tells it to become the command now, with these variables too. Where it has ended already,
+    /// its end is that of the command.
+    pub fn begin(mut self, environment: &[(&str, &str)]) -> Running {
+        let lines = environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}\n"));
+        let words: String = lines.chain(["\n".to_owned()]).collect();
+        if let Some(mut word) = self.word.take() {
+            let _ = word.write_all(words.as_bytes());
+        }
+        self.kept = true;
+        Running(self)
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A command that runs; left alone when dropped.
+#[derive(Debug)]
+pub struct Running(Parked);
+
+impl Running {
+    /// The child process that became the command.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.0.child
+    }
+}
+
+/// The other side of [`Parked`]: waits on the inherited descriptor `number` for the word to begin,
+/// then becomes `command`. Returns only when that cannot be, or, without an error, when the word did
+/// not come.
+pub fn wait_and_become(number: i32, command: &[OsString]) -> Result<()> {
+    let mut words = String::new();
+    let read = inherit::take(number).and_then(|mut pipe| pipe.read_to_string(&mut words));
+    let Some(lines) = read.ok().and_then(|_| words.strip_suffix("\n\n")) else {
+        return Ok(());
+    };
+    let environment = lines.lines().filter_map(|line| line.split_once('='));
+    let (program, arguments) = split(command)?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment);
+    Err(cannot_run(program, &command.exec()))
 }
 
 /// Starts `command` with `environment` added to its own, under a lock that is another's to keep.
@@ -116,16 +198,6 @@ fn own_program() -> Result<PathBuf> {
 fn own_program() -> Result<PathBuf> {
     let found = std::env::current_exe();
     found.map_err(|e| Error::io("find", Path::new("git-locks"), &e))
-}
-
-/// Becomes `command`; returns only when that cannot be.
-pub fn become_command(command: &[OsString]) -> Error {
-    match split(command) {
-        Ok((program, arguments)) => {
-            cannot_run(program, &Command::new(program).args(arguments).exec())
-        }
-        Err(error) => error,
-    }
 }
 
 /// The program and its arguments.

@@ -58,7 +58,7 @@ fn decide_as<T>(
         store = store.interruptible(interrupted);
     }
     let committed = store.transact(
-        &caller.id,
+        caller,
         purpose,
         patience,
         &terms,

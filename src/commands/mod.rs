@@ -7,8 +7,9 @@ mod waiting;
 
 use std::path::Path;
 
-use crate::cli::{Cli, Family, Global, Merge};
+use crate::cli::{self, Cli, Family, Global, Merge};
 use crate::error::{Error, Result};
+use crate::exit::Exit;
 use crate::report::Outcome;
 use context::Context;
 
@@ -54,6 +55,16 @@ pub fn leaves_stdout(cli: &Cli) -> bool {
     matches!(cli.family, Family::Merge(Merge::Run(_)) | Family::Become(_))
 }
 
+/// The inside of a run, which needs to know nothing of where it is: becomes the command when the word
+/// comes. Returns only when it does not.
+///
+/// # Errors
+/// The command could not be started.
+pub fn become_command(args: &cli::Become) -> Result<Outcome> {
+    crate::run::wait_and_become(args.word, &args.command)?;
+    Ok(Outcome::Silent(Exit::LOST))
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -62,7 +73,7 @@ pub fn run(cli: &Cli, context: &Context) -> Result<Outcome, Failure> {
     match &cli.family {
         Family::Merge(Merge::Acquire(args)) => merge::acquire::acquire(args, context),
         Family::Merge(Merge::Run(args)) => merge::run::run(args, context),
-        Family::Become(args) => merge::run::become_child(args, context),
+        Family::Become(args) => become_command(args).map_err(Failure::from),
         Family::Merge(Merge::Check(args)) => merge::check::check(args, context),
         Family::Merge(Merge::Release(args)) => merge::release::release(args, context),
         Family::Merge(Merge::Renew(args)) => merge::renew::renew(args, context),

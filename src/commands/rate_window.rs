@@ -112,6 +112,7 @@ fn is_dead(holder: &str, by_clock: bool, terms: &Terms, world: &dyn World) -> bo
         role: Role::Holder,
         record: None,
         seen_at: terms.now.moment.wall,
+        closely: false,
         records_lost_at: None,
     };
     judge(&subject, terms, world).is_stale()

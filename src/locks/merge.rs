@@ -47,7 +47,7 @@ use crate::report::{Action, Staleness};
 use crate::sys::process::ProcessId;
 
 pub use acquire::{acquire, try_acquire};
-pub use attached::{Keeping, keep, record_child};
+pub use attached::{Keeping, keep};
 pub use release::{evict, release, renew, view};
 pub use settle::settle;
 pub use state::{Ending, Holder, Idle, LockFile, MergeState, Records, Verdicts};

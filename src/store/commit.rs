@@ -125,7 +125,8 @@ impl<'c> Committing<'c> {
             lock.mtime_ns = made.mtime_ns;
         }
         let departed = self.dismiss_departed(next);
-        if releases {
+        // Whoever waits is about to commit, and finishes what is left: it need not wait for that.
+        if releases && next.queue.is_empty() {
             self.finish_release(next, &first, notes)?;
         }
         self.clear_cut_off();

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::identity::PlanId;
 use crate::lease::Now;
 use crate::liveness::{Terms, World};
-use crate::locks::merge::{MergeState, Records, Verdicts};
+use crate::locks::merge::{Caller, MergeState, Records, Verdicts};
 use crate::queue::Entry;
 use crate::report::Note;
 use crate::store::commit::{Committing, Stop};
@@ -51,7 +51,7 @@ impl MergeStore<'_> {
     /// nothing is lost.
     pub fn transact<T>(
         &self,
-        caller: &PlanId,
+        caller: &Caller,
         purpose: Purpose,
         patience: Duration,
         terms: &dyn Fn() -> Terms,
@@ -69,7 +69,7 @@ impl MergeStore<'_> {
             }
             // The time to get here counts for nobody: clocks are read inside the guard.
             let terms = &terms();
-            let verdicts = snapshot.state.judge(terms, world);
+            let verdicts = snapshot.state.judge(Some(caller), terms, world);
             let (next, outcome) = decide(&snapshot.state, &verdicts, &terms.now);
             let mut commit = Committed {
                 outcome,
@@ -78,13 +78,20 @@ impl MergeStore<'_> {
                 notes: Vec::new(),
             };
             let mut committing = Committing::new(self, &guard, &snapshot, purpose);
-            match committing.run(&mut commit.state, caller, terms, world, &mut commit.notes) {
+            match committing.run(
+                &mut commit.state,
+                &caller.id,
+                terms,
+                world,
+                &mut commit.notes,
+            ) {
                 Ok(departed) => {
                     commit.departed = departed;
-                    self.sweep(&commit.state.records);
+                    self.sweep();
                     // Nobody waits while a long queue is taken apart.
                     drop(guard);
-                    self.poke_next(caller, &snapshot.state, &commit.state);
+                    self.poke_next(&caller.id, &snapshot.state, &commit.state);
+                    self.sweep_presences(&commit.state.records);
                     return Ok(commit);
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -164,10 +171,14 @@ impl MergeStore<'_> {
 
     /// Removes what crashes left. Only after a commit: until then a temporary file may tell that
     /// a grant was cut off.
-    fn sweep(&self, records: &Records) {
+    fn sweep(&self) {
         let now = clock::wall();
         file::sweep(self.base, now);
         file::sweep(self.ours, now);
+    }
+
+    /// Removes what processes left that took part and are gone. Who takes part now has its lock.
+    fn sweep_presences(&self, records: &Records) {
         let participants = records.participants.values();
         let known: HashSet<&str> = participants
             .filter_map(|record| record.presence.as_deref())

@@ -45,6 +45,13 @@ pub struct MergeStore<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp([Option<Instance>; 3]);
 
+impl Stamp {
+    /// Whether there is a lock file.
+    pub fn has_lock(&self) -> bool {
+        self.0[0].is_some()
+    }
+}
+
 /// How a transaction treats failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {

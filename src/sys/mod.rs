@@ -4,6 +4,7 @@
 //! - [`fifo`]: how one process wakes another
 //! - [`mod@file`]: opening state files safely, temporary files, links, modes
 //! - [`host`]: which boot, machine and namespaces this is
+//! - [`inherit`]: a pipe that a child inherits
 //! - [`process`]: whether a process runs, and whose child this one is
 //! - [`random`]: names that nobody else has
 //! - [`signals`]: catching, sending and naming signals; those that are errors to us, not deaths
@@ -15,6 +16,7 @@ pub mod clock;
 pub mod fifo;
 pub mod file;
 pub mod host;
+pub mod inherit;
 pub mod process;
 pub mod random;
 pub mod signals;

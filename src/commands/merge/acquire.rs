@@ -124,7 +124,12 @@ fn wait_for(
     let waited = wait(&mut turn, patience.budget(), &mut senses, &mut progress);
     context.voice.hush();
     match waited? {
-        Waited::Answered(answer) => Ok(Some(answer)),
+        Waited::Answered(answer) => {
+            if let Answer::Granted(granting) = &answer {
+                turn.announce(granting);
+            }
+            Ok(Some(answer))
+        }
         Waited::TimedOut => Ok(None),
         Waited::Interrupted(signal) => Err(waiting::interrupted(signal, &turn.leave())),
     }

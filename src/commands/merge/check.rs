@@ -43,7 +43,7 @@ fn check_as(args: &cli::Check, identity: Option<&Identity>, context: &Context) -
     }
     let terms = context.terms();
     let world = context.surroundings();
-    let verdicts = seen.judge(&terms, &world);
+    let verdicts = seen.judge(None, &terms, &world);
     let state = merge::view(&seen, &verdicts);
     let Some(lock) = &state.lock else {
         return free(plan_id, lock_path);

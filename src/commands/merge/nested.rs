@@ -54,7 +54,7 @@ pub(super) fn enclosing(context: &Context) -> Result<Option<MergeState>> {
         return Ok(None);
     }
     let seen = context.merge_store().peek()?;
-    let verdicts = seen.judge(&context.terms(), &context.surroundings());
+    let verdicts = seen.judge(None, &context.terms(), &context.surroundings());
     let state = merge::view(&seen, &verdicts);
     Ok(Some(state).filter(|state| is_inside(state, context)))
 }
@@ -62,7 +62,7 @@ pub(super) fn enclosing(context: &Context) -> Result<Option<MergeState>> {
 /// Whether the run that this process is inside of still holds the lock.
 pub(super) fn keep(context: &Context) -> Result<Kept> {
     let seen = context.merge_store().peek()?;
-    let verdicts = seen.judge(&context.terms(), &context.surroundings());
+    let verdicts = seen.judge(None, &context.terms(), &context.surroundings());
     let state = merge::view(&seen, &verdicts);
     let holder = state.lock.as_ref().map(|lock| &lock.holder);
     if holder == Some(&Holder::Unborn) {

@@ -1,36 +1,36 @@
 //! `git locks merge run`: waits for the lock, runs a command under it, and lets go.
 //!
-//! **The steps**: signals are caught; the turn is waited for; the command is started and seen
-//! through; the lock is let go; signals do what they did before. A signal before the grant leaves
-//! the queue, one between the grant and the start lets go without starting, one after it is passed
-//! on to the command.
+//! **The steps**: signals are caught; the turn is waited for; once it is near, a process is parked
+//! that will become the command; the grant records it; it is told to begin, and seen through; the
+//! lock is let go; signals do what they did before. A signal before the grant leaves the queue, one
+//! between the grant and the beginning lets go without it, one after it is passed on to the command.
 //!
 //! **A crash** before the grant leaves a place that the next call of the checkout takes over; one
-//! after it leaves a lock that is free as soon as the command, if it was started, has ended.
+//! after it leaves a lock that is free as soon as the command has ended, at once if it was not told
+//! to begin.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::acquire::blocked_report;
 use super::nested;
 use super::release::log_released;
-use super::turn::{Answer, Asked, Granting, MergeTurn, refuse_own_parent, suffixed};
+use super::turn::{Answer, Asked, Granting, MergeTurn, ToRun, refuse_own_parent, suffixed};
 use super::{decide_as, failure, lock_path, set_title, workplace};
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
 use crate::commands::waiting::{self, Patience};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::exit::Exit;
-use crate::identity::{Identity, PlanId};
+use crate::identity::Identity;
 use crate::locks::merge::{self, Admission, Bid, Keeping, Release, Renewal};
 use crate::participant::Kind;
 use crate::report::{Action, Outcome};
-use crate::run::{self, Ended, Held, Kept, Treatment};
+use crate::run::{self, Ended, Held, Kept, Parked, Running, Treatment};
 use crate::store::last_resort::LastResort;
 use crate::store::merge::Purpose;
 use crate::sys::signals::{self, Bell, Signals};
-use crate::sys::{clock, process, random};
+use crate::sys::{clock, random};
 use crate::wait::{Ears as _, Senses, Waited, wait};
 
 /// How many random bytes make a token.
@@ -124,6 +124,13 @@ fn run_as(
     } else {
         suffixed(named)?
     };
+    let command = ToRun {
+        command: &args.command,
+        environment: vec![
+            (nested::LOCK, nested::marker(context)),
+            (nested::TOKEN, token.into()),
+        ],
+    };
     let mut turn = MergeTurn::new(
         context,
         named,
@@ -131,23 +138,18 @@ fn run_as(
         bid,
         args.no_title_token,
         bell.as_ref(),
-    )?;
+    )?
+    .to_run(command);
     let mut senses = Senses::new(caught);
     let granting = match admitted(&mut turn, patience, &mut senses, args, context)? {
         Ok(granting) => granting,
         Err(outcome) => return Ok(outcome),
     };
-    let visiting = granting.granted.action == Action::AlreadyHeld;
-    let mut job = Job {
-        args,
-        context,
-        environment: environment(&granting, &turn.identity.id, &token, visiting, context),
-        treatment: limits.treatment(args),
-    };
-    if visiting {
-        return job.visit(&turn.identity, senses);
+    let treatment = limits.treatment(args);
+    if granting.granted.action == Action::AlreadyHeld {
+        return visit(&mut turn, &granting, senses, treatment);
     }
-    let ran = job.run_attached(&mut turn, &mut senses);
+    let ran = run_attached(&mut turn, &granting, &mut senses, treatment);
     let kept = let_go(turn, ran.last_resort.as_ref(), args.no_title_token, context);
     let ended = ran.ended?;
     let lost = ended.lost || !kept;
@@ -177,6 +179,9 @@ fn admitted(
             }
             Waited::TimedOut => {}
         }
+    }
+    if once {
+        turn.park()?;
     }
     // The last word, which also confirms the place that is kept.
     let asked = match turn.ask(once) {
@@ -208,97 +213,85 @@ fn own_parent(context: &Context, identity: &Identity, holder: String) -> Outcome
     Outcome::Aside(Box::new(report), Exit::REFUSED)
 }
 
-/// What the command learns about its lock.
-fn environment(
-    granting: &Granting,
-    id: &PlanId,
-    token: &str,
-    visiting: bool,
-    context: &Context,
-) -> Vec<(&'static str, OsString)> {
-    let fence = granting.granted.fence.map(|fence| fence.to_string());
-    let mut environment = vec![
-        (nested::LOCK, nested::marker(context)),
-        (nested::HOLDER, id.as_str().into()),
-        (nested::FENCE, fence.unwrap_or_default().into()),
-    ];
-    // Who visits a detached holder is not who holds.
-    let token = if visiting { "" } else { token };
-    environment.push((nested::TOKEN, token.into()));
-    environment
-}
-
-/// A command to run under the lock.
-struct Job<'a> {
-    args: &'a cli::Run,
-    context: &'a Context,
-    environment: Vec<(&'static str, OsString)>,
-    treatment: Treatment,
-}
-
 /// How an attached run went, and what is left to let go with.
 struct Ran {
     ended: Result<Ended>,
     last_resort: Option<LastResort>,
 }
 
-impl Job<'_> {
-    fn run_attached(&mut self, turn: &mut MergeTurn<'_>, senses: &mut Senses) -> Ran {
-        // Before the command can use anything up.
-        let last_resort = LastResort::prepare(&self.context.merge_store()).unwrap_or_default();
-        let mut held = Attached {
-            context: turn.context,
-            turn,
-            last_resort,
-            bell: None,
-        };
-        let ended = self.start_and_see_through(&mut held, senses);
-        Ran {
-            ended,
-            last_resort: held.last_resort,
-        }
+fn run_attached(
+    turn: &mut MergeTurn<'_>,
+    granting: &Granting,
+    senses: &mut Senses,
+    treatment: Treatment,
+) -> Ran {
+    let context = turn.context;
+    // Before the command can use anything up.
+    let last_resort = LastResort::prepare(&context.merge_store()).unwrap_or_default();
+    let mut held = Attached {
+        context,
+        turn,
+        last_resort,
+        bell: None,
+    };
+    let ended = begin_and_see_through(&mut held, granting, senses, treatment);
+    Ran {
+        ended,
+        last_resort: held.last_resort,
     }
+}
 
-    fn start_and_see_through(
-        &mut self,
-        held: &mut Attached<'_, '_>,
-        senses: &mut Senses,
-    ) -> Result<Ended> {
-        catch_for_running(senses)?;
-        held.bell = senses.signals.bell();
-        let mut child = run::start(&self.args.command, &self.environment)?;
-        run::see_through(
-            &mut child,
-            held,
-            senses,
-            self.treatment,
-            &self.context.voice,
-        )
-    }
+fn begin_and_see_through(
+    held: &mut Attached<'_, '_>,
+    granting: &Granting,
+    senses: &mut Senses,
+    treatment: Treatment,
+) -> Result<Ended> {
+    catch_for_running(senses)?;
+    held.bell = senses.signals.bell();
+    let parked = held.turn.take_parked()?;
+    let mut running = begin(parked, granting, held.turn);
+    held.turn.announce(granting);
+    let voice = &held.context.voice;
+    run::see_through(running.child(), held, senses, treatment, voice)
+}
 
-    /// Runs the command under a lock that its id holds detached, and leaves it as it was.
-    fn visit(&mut self, identity: &Identity, mut senses: Senses) -> Result<Outcome> {
-        let id = &identity.id;
-        self.context.voice.inform(format!(
-            "{id} holds the lock already, and keeps it afterwards"
-        ));
-        catch_for_running(&mut senses)?;
-        let environment = std::mem::take(&mut self.environment);
-        let mut child = run::start_plainly(&self.args.command, environment)?;
-        let mut held = Visit {
-            identity,
-            context: self.context,
-        };
-        let ended = run::see_through(
-            &mut child,
-            &mut held,
-            &mut senses,
-            self.treatment,
-            &self.context.voice,
-        )?;
-        let exit = if ended.lost { Exit::LOST } else { ended.exit };
-        Ok(Outcome::Silent(exit))
-    }
+/// Lets the command begin.
+fn begin(parked: Parked, granting: &Granting, turn: &MergeTurn<'_>) -> Running {
+    let fence = granting.granted.fence.map(|fence| fence.to_string());
+    parked.begin(&[
+        (nested::HOLDER, turn.identity.id.as_str()),
+        (nested::FENCE, fence.as_deref().unwrap_or_default()),
+    ])
+}
+
+/// Runs the command under a lock that its id holds detached, and leaves it as it was.
+fn visit(
+    turn: &mut MergeTurn<'_>,
+    granting: &Granting,
+    mut senses: Senses,
+    treatment: Treatment,
+) -> Result<Outcome> {
+    let (id, voice) = (&turn.identity.id, &turn.context.voice);
+    voice.inform(format!(
+        "{id} holds the lock already, and keeps it afterwards"
+    ));
+    catch_for_running(&mut senses)?;
+    let parked = turn.take_parked()?;
+    let mut running = begin(parked, granting, turn);
+    let mut held = Visit {
+        identity: &turn.identity,
+        context: turn.context,
+    };
+    let ended = run::see_through(
+        running.child(),
+        &mut held,
+        &mut senses,
+        treatment,
+        &turn.context.voice,
+    )?;
+    let exit = if ended.lost { Exit::LOST } else { ended.exit };
+    Ok(Outcome::Silent(exit))
 }
 
 /// From now on also hears of the command's end and of a terminal that changes its size.
@@ -495,37 +488,4 @@ impl Held for Enclosing<'_> {
 /// Three times within a lease, in seconds.
 fn keep_every(context: &Context) -> f64 {
     (context.settings.ttl.as_secs_f64() / 3.0).max(1.0)
-}
-
-/// `become`: records this process as what the enclosing run has started, and becomes the command.
-/// Returns only when the command was not started.
-pub fn become_child(args: &cli::Become, context: &Context) -> Result<Outcome, Failure> {
-    let lost = || {
-        let message = "the lock is not held any more; the command was not started";
-        Error::new(ErrorKind::Lost, message)
-    };
-    let holder = std::env::var(nested::HOLDER).ok();
-    let holder = holder.as_deref().and_then(PlanId::parse).ok_or_else(lost)?;
-    let token = nested::given_token(context).ok_or_else(lost)?;
-    let me = process::me().ok_or_else(|| {
-        let message = "cannot tell when this process started; the command was not started";
-        Error::new(ErrorKind::Io, message)
-    })?;
-    let identity = Identity {
-        id: holder,
-        explicit: true,
-    };
-    let recorded = super::decide(
-        context,
-        &identity,
-        Purpose::Ordinary,
-        true,
-        |state, _caller, verdicts, rules| merge::record_child(state, &token, &me, verdicts, rules),
-    );
-    let failed = |error| failure(error, &identity.id);
-    if recorded.map_err(failed)?.outcome {
-        Err(failed(run::become_command(&args.command)))
-    } else {
-        Err(failed(lost()))
-    }
 }

@@ -1,5 +1,6 @@
 //! A process that waits for the merge lock: its presence, its place, and its looks at the lock.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::acquire::{announce_grant, announce_wait};
@@ -9,7 +10,6 @@ use crate::commands::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::holds;
 use crate::identity::{self, Identity};
-use crate::liveness::{Evidence, World};
 use crate::locks::merge::{
     self, Admission, Bid, Caller, Granted, Holder, MergeState, Poll, Verdicts, Waiting,
 };
@@ -17,6 +17,7 @@ use crate::participant::Kind;
 use crate::progress::Progress;
 use crate::queue::Entry;
 use crate::report::{MergeRefused, Refusal, Report, Status};
+use crate::run::Parked;
 use crate::store::merge::{Committed, Purpose, Stamp};
 use crate::store::presence::{self, Presence};
 use crate::sys::fifo::Doorbell;
@@ -29,12 +30,14 @@ use crate::wait::{Found, Scene, Turn};
 pub(super) const WHAT: &str = "the merge lock";
 /// A look that nothing has called for is left out for at most this long, in seconds, …
 const UNSEEN: f64 = 15.0;
-/// … by those who stand behind this place. So many are looked for who keep others from their turn.
+/// … by those who stand behind this place.
 const NEAR: usize = 3;
 /// A place is confirmed so many times within the life of its ticket.
 const CONFIRMED: f64 = 5.0;
 /// How long leaving the queue may take, in seconds; less when another signal comes.
 const LEAVING: f64 = 3.0;
+/// A lock file that is empty for longer than this, in seconds, may be dead.
+const BORN: f64 = 2.0;
 /// How many random bytes tell several calls of one checkout apart.
 const SUFFIX_BYTES: usize = 3;
 
@@ -125,8 +128,31 @@ pub(super) struct MergeTurn<'a> {
     named: Identity,
     no_title: bool,
     bell: Option<&'a Bell>,
+    /// What a run will start.
+    to_run: Option<ToRun<'a>>,
+    /// The process that will become that.
+    parked: Option<Parked>,
+    /// Whether the last look said that it is worth asking.
+    promised: bool,
     seen: Option<(Stamp, Scene, f64)>,
     asked_at: f64,
+}
+
+/// What would come of asking.
+struct Guess {
+    admission: Admission,
+    /// The state that it would lead to.
+    state: MergeState,
+    /// Whether what is recorded of this process lets others wake it.
+    recorded: bool,
+    /// Whether the lock file has been empty for long.
+    long_unborn: bool,
+}
+
+/// A command, and what it is told about its lock.
+pub(super) struct ToRun<'a> {
+    pub command: &'a [OsString],
+    pub environment: Vec<(&'static str, OsString)>,
 }
 
 impl<'a> MergeTurn<'a> {
@@ -147,9 +173,36 @@ impl<'a> MergeTurn<'a> {
             bid,
             no_title,
             bell,
+            to_run: None,
+            parked: None,
+            promised: false,
             seen: None,
             asked_at: f64::NEG_INFINITY,
         })
+    }
+
+    /// The same turn, to run this.
+    pub fn to_run(mut self, to_run: ToRun<'a>) -> Self {
+        self.to_run = Some(to_run);
+        self
+    }
+
+    /// Parks the process that will become the command: a grant records it.
+    pub fn park(&mut self) -> Result<()> {
+        if let (Some(to_run), None) = (&self.to_run, &self.parked) {
+            let parked = Parked::start(to_run.command, &to_run.environment)?;
+            self.bid.process = Some(parked.process.clone());
+            self.parked = Some(parked);
+        }
+        Ok(())
+    }
+
+    /// The parked process, to be told to begin.
+    pub fn take_parked(&mut self) -> Result<Parked> {
+        self.park()?;
+        self.parked
+            .take()
+            .ok_or_else(|| Error::usage("there is no command to run"))
     }
 
     /// The caller, known by its presence.
@@ -224,18 +277,22 @@ impl<'a> MergeTurn<'a> {
     }
 
     pub fn granted(&self, granted: Granted, state: &MergeState) -> Granting {
-        announce_grant(
-            self.context,
-            &self.identity.id,
-            &granted,
-            state.queue.len(),
-            self.no_title,
-        );
         Granting {
             granted,
             waiting_count: state.queue.len(),
             kind: state.holder_record().map(|record| record.kind),
         }
+    }
+
+    /// Tells the timeline and the title of the grant.
+    pub fn announce(&self, granting: &Granting) {
+        announce_grant(
+            self.context,
+            &self.identity.id,
+            &granting.granted,
+            granting.waiting_count,
+            self.no_title,
+        );
     }
 
     /// The scene from the place in the queue that `waiting` tells of.
@@ -288,34 +345,37 @@ impl<'a> MergeTurn<'a> {
         Ok(())
     }
 
-    /// The place of one that has another ahead whose process is there for certain: it need not judge
-    /// everybody to know that its turn has not come.
-    fn behind_another(&self, state: &MergeState, world: &dyn World) -> Option<Waiting> {
-        let id = self.identity.id.as_str();
-        let holder = state.lock.as_ref()?.holder.shown()?;
-        let record = state.records.participant(id)?;
-        if holder == id || record.presence.as_deref() != Some(self.presence.name()) {
-            return None;
+    /// What would come of asking, going by what can be read without the guard.
+    fn guess(&self) -> Result<Guess> {
+        let state = self.context.merge_store().peek_all()?;
+        let terms = self.context.terms();
+        let world = self.context.surroundings();
+        let caller = self.caller();
+        let verdicts = state.judge(Some(&caller), &terms, &world);
+        let rules = self.context.rules(&terms, &world);
+        let mut bid = self.bid.clone();
+        if self.to_run.is_some() {
+            // The one that would be parked by then.
+            bid.process = bid.process.or_else(process::me);
         }
-        let waiting = state.queue.iter().filter(|entry| entry.plan_id != holder);
-        let ahead = waiting.clone().position(|entry| entry.plan_id == id)?;
-        let is_there = |entry: &Entry| {
-            let record = state.records.participant(&entry.plan_id);
-            record.is_some_and(|record| {
-                let name = record.presence.as_deref();
-                name.is_some_and(|name| world.presence(name, &record.host) == Evidence::Alive)
-            })
-        };
-        waiting
-            .take(ahead.min(NEAR))
-            .any(is_there)
-            .then_some(Waiting {
-                position: Some(ahead + 1),
-                mid_recovery: false,
-                not_local: false,
-                next: false,
-                poll: Poll::Repeated,
-            })
+        let (next, admission) = merge::acquire(&state, &caller, &bid, &verdicts, &rules);
+        let unborn = state
+            .lock
+            .as_ref()
+            .filter(|lock| lock.holder == Holder::Unborn);
+        let age = unborn.map(|lock| (terms.now.moment.wall - lock.mtime()).abs());
+        Ok(Guess {
+            admission,
+            recorded: self.is_recorded(&state, &verdicts),
+            // Only inside the guard it is watched for long enough to be told dead.
+            long_unborn: age.is_some_and(|age| age > BORN),
+            state: next,
+        })
+    }
+
+    fn expects_turn(&self) -> Result<bool> {
+        let guess = self.guess()?;
+        Ok(matches!(guess.admission, Admission::Admitted(_)))
     }
 
     /// Whether what is recorded of this process still lets others wake it.
@@ -365,6 +425,10 @@ impl Turn for MergeTurn<'_> {
     fn attempt(&mut self) -> Result<Found<Answer>> {
         self.stand()?;
         self.seen = None;
+        let promised = std::mem::take(&mut self.promised);
+        if self.to_run.is_some() && self.parked.is_none() && (promised || self.expects_turn()?) {
+            self.park()?;
+        }
         let asked = self.ask(false)?;
         self.asked_at = clock::steady();
         Ok(match asked.outcome {
@@ -395,6 +459,10 @@ impl Turn for MergeTurn<'_> {
         let store = self.context.merge_store();
         let stamp = store.stamp()?;
         if let Some((seen, scene, at)) = &self.seen {
+            if scene.next && scene.holder.is_some() && !stamp.has_lock() {
+                self.promised = true;
+                return Ok(Found::Ready);
+            }
             // Where nothing was written, only deaths and time let anybody in, and those far behind
             // hardly ever at once.
             let behind = scene.position.is_some_and(|position| position > NEAR);
@@ -403,40 +471,25 @@ impl Turn for MergeTurn<'_> {
                 return Ok(Found::Waiting(scene.clone()));
             }
         }
-        let state = store.peek_all()?;
-        let world = self.context.surroundings();
-        if let Some(waiting) = self.behind_another(&state, &world) {
-            let scene = self.scene(&state, &waiting);
-            self.seen = Some((stamp, scene.clone(), now));
-            return Ok(Found::Waiting(scene));
-        }
-        let terms = self.context.terms();
-        let verdicts = state.judge(&terms, &world);
-        let rules = self.context.rules(&terms, &world);
-        let caller = self.caller();
-        let unborn = state
-            .lock
-            .as_ref()
-            .filter(|lock| lock.holder == Holder::Unborn);
-        if unborn.is_some_and(|lock| (terms.now.moment.wall - lock.mtime()).abs() > 2.0) {
-            // Only inside the guard it is watched for long enough to be told dead.
+        let guess = self.guess()?;
+        let waiting = match guess.admission {
+            Admission::Admitted(_) | Admission::Namesake => {
+                self.promised = true;
+                return Ok(Found::Ready);
+            }
+            Admission::Blocked(waiting) => waiting,
+        };
+        let recorded = waiting.position.is_none() || guess.recorded;
+        if waiting.poll == Poll::Joined || !recorded || guess.long_unborn {
             return Ok(Found::Ready);
         }
-        let (next, admission) = merge::acquire(&state, &caller, &self.bid, &verdicts, &rules);
-        match admission {
-            Admission::Admitted(_) | Admission::Namesake => Ok(Found::Ready),
-            Admission::Blocked(waiting) => {
-                let has_place = waiting.position.is_some();
-                if waiting.poll == Poll::Joined
-                    || (has_place && !self.is_recorded(&state, &verdicts))
-                {
-                    return Ok(Found::Ready);
-                }
-                let scene = self.scene(&next, &waiting);
-                self.seen = Some((stamp, scene.clone(), now));
-                Ok(Found::Waiting(scene))
-            }
+        if waiting.next {
+            // So that the command can begin as soon as the lock is had.
+            self.park()?;
         }
+        let scene = self.scene(&guess.state, &waiting);
+        self.seen = Some((stamp, scene.clone(), now));
+        Ok(Found::Waiting(scene))
     }
 
     fn bell(&self) -> Option<&Doorbell> {

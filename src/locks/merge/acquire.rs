@@ -63,7 +63,8 @@ pub fn acquire(
     ahead.retain(|entry| !verdicts.is_orphan(&entry.plan_id));
     let idle = next.lock.is_none() || stale;
     let is_next = ahead.is_empty();
-    let may_try = is_next || (idle && all_passed_over(&next, &ahead, verdicts, rules));
+    let passes = is_next || (idle && all_passed_over(&next, &ahead, verdicts, rules));
+    let may_try = passes && can_hold(bid);
     let reclaimable = next.lock.is_some() && stale && rules.may_reclaim;
     if may_try && (next.lock.is_none() || reclaimable) {
         let reclaimed_from = holder.filter(|_| next.lock.is_some());
@@ -114,7 +115,8 @@ fn behind_namesake(
         .collect();
     let stale = verdict.is_some_and(Verdict::is_stale);
     let ahead_is_empty = ahead.is_empty();
-    let may_try = ahead_is_empty || (stale && all_passed_over(next, &ahead, verdicts, rules));
+    let passes = ahead_is_empty || (stale && all_passed_over(next, &ahead, verdicts, rules));
+    let may_try = passes && can_hold(bid);
     if may_try && stale && rules.may_reclaim {
         // Nothing of the holder's record is the caller's.
         next.records.participants.remove(id);
@@ -332,6 +334,11 @@ fn join(
             if joined { Poll::Joined } else { Poll::Noted }
         }
     }
+}
+
+/// Whether a grant would be complete: an attached holder is known by what it is about to run.
+fn can_hold(bid: &Bid) -> bool {
+    bid.kind != Kind::Attached || bid.process.is_some()
 }
 
 /// Whether the lock has stood idle, and everyone ahead been quiet, for long enough.

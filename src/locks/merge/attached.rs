@@ -7,7 +7,6 @@ use crate::lease::Lease;
 use crate::liveness::Verdict;
 use crate::participant::{Grant, Kind, Participant};
 use crate::queue::Entry;
-use crate::sys::process::ProcessId;
 
 use super::acquire::{adopt, holder_record_mut, participant};
 use super::settle::{holder_verdict, settle};
@@ -69,18 +68,14 @@ pub(super) fn has_namesake(state: &MergeState, caller: &Caller, verdicts: &Verdi
 /// Gives a newcomer that named nobody the foremost place that a killed call of its checkout left.
 /// Returns whether there was one.
 pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdicts) -> bool {
-    let is_queued = |entry: &Entry| entry.plan_id == caller.id.as_str();
-    let newcomer = caller.presence.is_some() && !next.queue.iter().any(is_queued);
-    if caller.explicit || caller.checkout.is_none() || !newcomer {
+    if !may_take_over(&next.queue, caller) {
         return false;
     }
     let left = |entry: &Entry| {
         let record = next.records.participant(&entry.plan_id);
         verdicts.is_orphan(&entry.plan_id)
             && !names_entry(next.lock.as_ref(), entry)
-            && record.is_some_and(|r| {
-                r.inferred && r.user == caller.user && r.checkout == caller.checkout
-            })
+            && record.is_some_and(|record| is_of_checkout(record, caller))
     };
     let Some(place) = next.queue.iter().position(left) else {
         return false;
@@ -92,31 +87,21 @@ pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdi
     true
 }
 
+/// Whether the caller is one of those who are given places that others left.
+pub(super) fn may_take_over(queue: &[Entry], caller: &Caller) -> bool {
+    let is_queued = |entry: &Entry| entry.plan_id == caller.id.as_str();
+    let nameless = !caller.explicit && caller.checkout.is_some();
+    nameless && caller.presence.is_some() && !queue.iter().any(is_queued)
+}
+
+/// Whether a nameless call of the caller's checkout made this record.
+pub(super) fn is_of_checkout(record: &Participant, caller: &Caller) -> bool {
+    record.inferred && record.user == caller.user && record.checkout == caller.checkout
+}
+
 fn names_entry(lock: Option<&LockFile>, entry: &Entry) -> bool {
     let holder = lock.and_then(|lock| lock.holder.id());
     holder.is_some_and(|holder| holder.as_str() == entry.plan_id)
-}
-
-/// Records the command of the holder that `token` (a digest) belongs to. Returns whether that is
-/// still the holder; if it is not, the command must not be started.
-pub fn record_child(
-    state: &MergeState,
-    token: &str,
-    child: &ProcessId,
-    verdicts: &Verdicts,
-    rules: &Rules,
-) -> (MergeState, bool) {
-    let mut next = settle(state, verdicts);
-    let record = holder_record_mut(&mut next)
-        .filter(|r| r.kind == Kind::Attached && r.token.as_deref() == Some(token));
-    let Some(record) = record else {
-        return (next, false);
-    };
-    record.process = Some(child.clone());
-    // A process means something only where it was recorded.
-    record.host = Arc::new(rules.now.host.clone());
-    record.ticket = rules.now.moment;
-    (next, true)
 }
 
 /// Decides whether an attached holder still has its lock, renews its lease, and takes the lock

@@ -10,6 +10,9 @@ use crate::participant::Participant;
 use crate::queue::Entry;
 use crate::sys::host::Host;
 
+use super::Caller;
+use super::attached::{is_of_checkout, may_take_over};
+
 /// What the lock file says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Holder {
@@ -205,31 +208,47 @@ impl MergeState {
             role: Role::Holder,
             record: self.holder_record(),
             seen_at: lock.mtime(),
+            closely: true,
             records_lost_at: self.records.lost_at,
         };
         Some(judge(&subject, terms, world))
     }
 
-    /// The verdict on everyone in the queue, by id.
-    fn judge_waiters(&self, terms: &Terms, world: &dyn World) -> BTreeMap<String, Verdict> {
+    /// The verdict on everyone in the queue, by id. Behind one whose process is there it matters to
+    /// nobody whether others' processes are, but for what concerns the caller itself.
+    fn judge_waiters(
+        &self,
+        caller: Option<&Caller>,
+        terms: &Terms,
+        world: &dyn World,
+    ) -> BTreeMap<String, Verdict> {
+        let holder = self.lock.as_ref().and_then(|lock| lock.holder.id());
+        let heir = caller.filter(|caller| may_take_over(&self.queue, caller));
+        let mut behind_one = false;
         self.queue
             .iter()
             .map(|entry| {
+                let record = self.records.participant(&entry.plan_id);
+                let own = caller.is_some_and(|it| it.id.as_str() == entry.plan_id);
+                let left = heir.is_some_and(|it| record.is_some_and(|r| is_of_checkout(r, it)));
                 let id = PlanId::parse(&entry.plan_id);
                 let subject = Subject {
                     id: id.as_ref(),
                     role: Role::Waiter,
-                    record: self.records.participant(&entry.plan_id),
+                    record,
                     seen_at: entry.ts,
+                    closely: !behind_one || own || left,
                     records_lost_at: self.records.lost_at,
                 };
-                (entry.plan_id.clone(), judge(&subject, terms, world))
+                let verdict = judge(&subject, terms, world);
+                behind_one |= verdict.present && id.as_ref() != holder;
+                (entry.plan_id.clone(), verdict)
             })
             .collect()
     }
 
-    /// Every verdict that a decision may rely on.
-    pub fn judge(&self, terms: &Terms, world: &dyn World) -> Verdicts {
+    /// Every verdict that a decision for `caller` may rely on.
+    pub fn judge(&self, caller: Option<&Caller>, terms: &Terms, world: &dyn World) -> Verdicts {
         let bereft = self.bereft().filter_map(|(id, record)| {
             let plan = PlanId::parse(id)?;
             let subject = Subject {
@@ -237,6 +256,7 @@ impl MergeState {
                 role: Role::Holder,
                 record: Some(record),
                 seen_at: record.queued_ts,
+                closely: true,
                 records_lost_at: None,
             };
             Some((id.clone(), judge(&subject, terms, world)))
@@ -244,7 +264,7 @@ impl MergeState {
         Verdicts {
             bereft: bereft.collect(),
             holder: self.judge_holder(terms, world),
-            waiters: self.judge_waiters(terms, world),
+            waiters: self.judge_waiters(caller, terms, world),
         }
     }
 
