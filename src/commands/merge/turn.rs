@@ -21,6 +21,7 @@ use crate::run::Parked;
 use crate::store::merge::{Committed, Purpose, Stamp};
 use crate::store::presence::{self, Presence};
 use crate::sys::fifo::Doorbell;
+use crate::sys::file;
 use crate::sys::process;
 use crate::sys::signals::Bell;
 use crate::sys::{clock, random};
@@ -308,8 +309,13 @@ impl<'a> MergeTurn<'a> {
             if let Some(record) = record {
                 let ours = &self.context.place.ours;
                 let presence = record.presence.as_deref();
-                watch.extend(presence.and_then(|name| presence::path(ours, name)));
-                processes.extend(record.process.clone());
+                let presence = presence.and_then(|name| presence::path(ours, name));
+                // While that is held, the end of the command is its runner's business.
+                let held = |path: &PathBuf| file::is_locked(path).unwrap_or(false);
+                if !presence.as_ref().is_some_and(held) {
+                    processes.extend(record.process.clone());
+                }
+                watch.extend(presence);
                 let terms = self.context.terms();
                 change = record
                     .lease
