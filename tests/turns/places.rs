@@ -265,23 +265,44 @@ fn a_living_one_keeps_its_place() {
 }
 
 #[test]
-fn one_whose_patience_ended_is_taken_over_too() {
-    for args in ["run --wait=300ms -- true", "acquire --wait=300ms"] {
-        let (env, repo) = kept();
-        let gate = Gate::new(&env);
-        let call = env.call(&repo).args("merge").args(args);
-        call.start().wait(SOON).exits(75);
-        let old = waiters(&repo);
-        assert_eq!(old.len(), 1, "{args}");
-        let _b = runner(&env, &repo, &gate, "b");
-        wait_until_queued(&repo, 2);
-        let newcomer = nameless(&env, &repo, &gate);
-        newcomer.says("waiting for the merge lock");
-        let now = waiters(&repo);
-        assert_eq!(now.len(), 2, "{args}: {now:?} after {old:?}");
-        assert_ne!(now[0], old[0], "{args}");
-        assert_eq!(now[1], "b", "{args}");
-    }
+fn a_run_whose_patience_ended_is_taken_over_too() {
+    let (env, repo) = kept();
+    let gate = Gate::new(&env);
+    let call = env.call(&repo).args("merge run --wait=300ms -- true");
+    call.start().wait(SOON).exits(75);
+    let old = waiters(&repo);
+    assert_eq!(old.len(), 1);
+    let _b = runner(&env, &repo, &gate, "b");
+    wait_until_queued(&repo, 2);
+    let newcomer = nameless(&env, &repo, &gate);
+    newcomer.says("waiting for the merge lock");
+    let now = waiters(&repo);
+    assert_eq!(now.len(), 2, "{now:?} after {old:?}");
+    assert_ne!(now[0], old[0]);
+    assert_eq!(now[1], "b");
+}
+
+#[test]
+fn an_acquire_whose_patience_ended_is_one_that_polls() {
+    let (env, repo) = kept();
+    let gate = Gate::new(&env);
+    let call = env.call(&repo).args("merge acquire --wait=300ms");
+    call.start().wait(SOON).exits(75);
+    assert_eq!(waiters(&repo), ["main-checkout"]);
+    let _b = runner(&env, &repo, &gate, "b");
+    wait_until_queued(&repo, 2);
+    // Whoever asks now and then keeps its place: nobody can tell that it will not come again.
+    let newcomer = nameless(&env, &repo, &gate);
+    newcomer.says("waiting for the merge lock");
+    let now = waiters(&repo);
+    assert_eq!(now.len(), 3, "{now:?}");
+    assert_eq!(now[..2], ["main-checkout", "b"]);
+    let call = env.call(&repo).args("--format json merge acquire --wait");
+    let mut back = call.start();
+    back.says("waiting for the merge lock");
+    assert_eq!(waiters(&repo), now);
+    keeper_leaves(&env, &repo);
+    admitted(back.wait(SOON), "main-checkout");
 }
 
 #[test]

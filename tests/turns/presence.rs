@@ -85,6 +85,8 @@ fn a_command_does_not_inherit_it() {
     env.merge(&repo, "acquire --as x")
         .exits(0)
         .says(&[("reclaimed", json!(true))]);
+    // Its record goes with the commit after the one that took the lock from it.
+    env.merge(&repo, "release --as x").exits(0);
     assert_eq!(presence_files(&repo).len(), 0, "not swept");
 }
 
