@@ -265,3 +265,6 @@ impl Ears for Senses {
         clock::steady()
     }
 }
+
+#[cfg(test)]
+mod tests;
