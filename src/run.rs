@@ -109,7 +109,7 @@ impl Parked {
         for (name, value) in environment {
             child.env(name, value);
         }
-        let mut child = child.spawn().map_err(fail)?;
+        let mut child = signals::starting(|| child.spawn()).map_err(fail)?;
         drop(reader);
         let pid = i32::try_from(child.id()).unwrap_or_default();
         let Sight::Running(start) = process::look(pid) else {
@@ -174,7 +174,7 @@ pub fn wait_and_become(number: i32, command: &[OsString]) -> Result<()> {
     let (program, arguments) = split(command)?;
     let mut command = Command::new(program);
     command.args(arguments).envs(environment);
-    Err(cannot_run(program, &command.exec()))
+    Err(cannot_run(program, &signals::starting(|| command.exec())))
 }
 
 /// Starts `command` with `environment` added to its own, under a lock that is another's to keep.
@@ -184,7 +184,8 @@ pub fn wait_and_become(number: i32, command: &[OsString]) -> Result<()> {
 pub fn start_plainly(command: &[OsString], environment: Vec<(&str, OsString)>) -> Result<Child> {
     let (program, arguments) = split(command)?;
     let mut child = Command::new(program);
-    let started = child.args(arguments).envs(environment).spawn();
+    child.args(arguments).envs(environment);
+    let started = signals::starting(|| child.spawn());
     started.map_err(|error| cannot_run(program, &error))
 }
 

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::backend::SignalDelivery;
@@ -288,12 +288,35 @@ fn contains(mask: u64, signal: i32) -> bool {
     (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
 }
 
+/// Whether this process blocks what tells of the file size limit, and was not started to.
+static SURVIVES: AtomicBool = AtomicBool::new(false);
+
+fn size_limit() -> SigSet {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGXFSZ);
+    set
+}
+
 /// Makes a write past the file size limit an error, as other failed writes are, rather than the
 /// death of the process. Best effort.
 pub fn survive_size_limit() {
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGXFSZ);
-    let _ = set.thread_block();
+    let before = size_limit().thread_swap_mask(SigmaskHow::SIG_BLOCK);
+    let blocked = before.is_ok_and(|before| !before.contains(Signal::SIGXFSZ));
+    SURVIVES.store(blocked, Ordering::SeqCst);
+}
+
+/// Does what starts or executes another program, which inherits what is blocked: without what
+/// [`survive_size_limit`] blocks.
+pub fn starting<T>(start: impl FnOnce() -> T) -> T {
+    let survives = SURVIVES.load(Ordering::SeqCst);
+    if survives {
+        let _ = size_limit().thread_unblock();
+    }
+    let started = start();
+    if survives {
+        let _ = size_limit().thread_block();
+    }
+    started
 }
 
 #[cfg(test)]
