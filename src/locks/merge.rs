@@ -29,7 +29,7 @@
 //! again. [`settle`] reads what an interrupted commit left and finishes it: a release that was
 //! cut off is completed; a grant that was cut off before its lock file existed is a waiter at
 //! its old place; a lock file that somebody removed stays removed, unless its holder is
-//! provably present, who gets it back.
+//! provably present, who gets it back, also where what stands there now is provably nobody's.
 //!
 //! Every function here is a pure function of its arguments; run again on its own result by the
 //! same caller it changes nothing.

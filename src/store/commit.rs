@@ -97,7 +97,8 @@ impl<'c> Committing<'c> {
         };
         // A holder that lets go is noted as ending, so that whoever comes next completes a
         // release that is cut off. One that is removed for being stale is judged again instead.
-        let lets_go = self.old.state.is_ending() || self.purpose == Purpose::Release;
+        let freed = self.purpose == Purpose::Release && next.lock.is_none();
+        let lets_go = self.old.state.is_ending() || freed;
         let mut first = next.records.clone();
         if let Some(read) = removed.filter(|_| lets_go) {
             first.ending = ending(&read.lock);

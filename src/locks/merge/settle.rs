@@ -19,13 +19,16 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
         }
     }
     let bereft: Vec<String> = next.bereft().map(|(id, _)| id.clone()).collect();
+    // Overwritten with what is provably nobody's, a lock file is as good as gone.
+    let nobodys = next.lock == state.lock && verdicts.holder.is_some_and(Verdict::is_stale);
     for id in bereft {
         let present = verdicts
             .bereft
             .get(&id)
             .is_some_and(|verdict| verdict.present);
+        let free = next.lock.is_none() || (nobodys && next.lock == state.lock);
         match PlanId::parse(&id) {
-            Some(plan) if next.lock.is_none() && present => next.lock = Some(restored(&next, plan)),
+            Some(plan) if free && present => next.lock = Some(restored(&next, plan)),
             _ => forget_grant(&mut next, &id),
         }
     }

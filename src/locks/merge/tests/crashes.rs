@@ -207,6 +207,44 @@ fn another_program_s_lock_file_stands_against_a_present_holder() {
 }
 
 #[test]
+fn a_lock_file_that_is_provably_nobodys_is_no_match_for_a_present_holder() {
+    let overwritten = |with: LockFile| MergeState {
+        lock: Some(with),
+        ..held(Kind::Attached, &["a"])
+    };
+    let garbage = LockFile {
+        holder: Holder::Malformed("no id".to_owned()),
+        ..lock_of("h", stamp(-1.0))
+    };
+    let whole = held(Kind::Attached, &["a"]);
+    for lock in [garbage, lock_of("dead", stamp(-1.0))] {
+        let state = overwritten(lock);
+        let seen = Verdicts {
+            holder: Some(Verdict::STALE),
+            ..bereft("h", PRESENT)
+        };
+        assert_eq!(settle(&state, &seen), whole);
+        let (next, admission) =
+            acquire(&state, &caller("a"), &bid(Kind::Leased), &seen, &rules(0.0));
+        assert_eq!(waiting(admission).position, Some(1));
+        assert_eq!(holder(&next).as_deref(), Some("h"));
+        // One that may be somebody's stands, and so does one against a holder that is gone.
+        for (holder_verdict, bereft_verdict) in [
+            (Verdict::UNKNOWN, PRESENT),
+            (Verdict::FRESH, PRESENT),
+            (Verdict::STALE, Verdict::STALE),
+            (Verdict::STALE, Verdict::UNKNOWN),
+        ] {
+            let seen = Verdicts {
+                holder: Some(holder_verdict),
+                ..bereft("h", bereft_verdict)
+            };
+            assert_eq!(settle(&state, &seen).lock, state.lock);
+        }
+    }
+}
+
+#[test]
 fn a_later_entry_of_the_same_id_survives_the_end_of_its_grant() {
     let mut state = held(Kind::Leased, &["a"]);
     state.lock = None;
