@@ -135,10 +135,12 @@ pub fn keep(
             let before = before.filter(is_mine);
             adopt(&mut next, caller, bid, rules);
             if let (Some(record), Some(before)) = (holder_record_mut(&mut next), before) {
-                let made = record.grant.as_ref().and_then(|grant| grant.made);
+                let adopted = record.grant.take();
                 *record = before;
-                if let Some(grant) = record.grant.as_mut() {
-                    grant.made = made;
+                // Without one where somebody has asked since, and saw the holder's lock gone.
+                match (record.grant.as_mut(), adopted) {
+                    (Some(grant), Some(adopted)) => grant.made = adopted.made,
+                    (_, adopted) => record.grant = adopted,
                 }
             }
             renew(&mut next, caller, bid, rules);
