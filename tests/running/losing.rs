@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::fixture::{base, hold, holder, keep_plans, plan, waiting};
 use crate::common::turns::{Running, waits_for};
 use crate::common::{BIN, DEADLINE, needs_root, required};
-use crate::stage::{AT_ONCE, Stage, each};
+use crate::stage::{AT_ONCE, CONT, STOP, Stage, each};
 
 /// What is promised, and what a busy machine may add to it.
 const NOTICED: Duration = Duration::from_secs(2 + 2);
@@ -274,10 +274,18 @@ fn garbage_in_the_lock_file() {
 fn garbage_lets_nobody_in() {
     let stage = with_plans();
     let mut running = begun(&stage, "--on-loss=continue", GOES_ON);
-    for _ in 0..5 {
-        hold(&stage.repo, "Not a plan id\n");
-        let run = stage.merge("acquire --as other");
-        assert_eq!(run.code, 75, "{run:#?}");
+    for nobody in ["Not a plan id\n", "no-such-plan\n"] {
+        for stopped in [false, true, true] {
+            // A runner that stands still cannot be quicker than who asks.
+            if stopped {
+                running.signal(STOP);
+            }
+            hold(&stage.repo, nobody);
+            let run = stage.merge("acquire --as other");
+            assert_eq!(run.code, 75, "{run:#?}");
+            assert_eq!(holder(&stage.repo).as_deref(), Some("me\n"));
+            running.signal(CONT);
+        }
     }
     assert!(running.is_alive());
     stage.let_go("me");

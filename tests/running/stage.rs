@@ -20,6 +20,8 @@ pub const HUP: i32 = Signal::SIGHUP as i32;
 pub const QUIT: i32 = Signal::SIGQUIT as i32;
 pub const WINCH: i32 = Signal::SIGWINCH as i32;
 pub const KILL: i32 = Signal::SIGKILL as i32;
+pub const STOP: i32 = Signal::SIGSTOP as i32;
+pub const CONT: i32 = Signal::SIGCONT as i32;
 
 /// The signals that end a process, and are passed on.
 pub const ENDING: [i32; 4] = [INT, TERM, HUP, QUIT];
