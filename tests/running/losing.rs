@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::fixture::{base, hold, holder, keep_plans, plan, waiting};
-use crate::common::turns::{Running, waits_for};
+use crate::common::turns::{Running, state, take_guard, waits_for};
 use crate::common::{BIN, DEADLINE, needs_root, required};
 use crate::stage::{AT_ONCE, CONT, STOP, Stage, each};
 
@@ -276,13 +276,18 @@ fn garbage_lets_nobody_in() {
     let mut running = begun(&stage, "--on-loss=continue", GOES_ON);
     for nobody in ["Not a plan id\n", "no-such-plan\n"] {
         for stopped in [false, true, true] {
-            // A runner that stands still cannot be quicker than who asks.
+            // A runner that stands still, outside of the guard, cannot be quicker than who asks.
             if stopped {
+                let guard = take_guard(&stage.repo);
                 running.signal(STOP);
+                waits_for("the runner to stand still", DEADLINE, || {
+                    (state(running.pid()) == Some('T')).then_some(())
+                });
+                drop(guard);
             }
             hold(&stage.repo, nobody);
-            let run = stage.merge("acquire --as other");
-            assert_eq!(run.code, 75, "{run:#?}");
+            let run = stage.merge("acquire --as other").exits(75);
+            assert_eq!(run.get("admission"), json!("blocked"), "{run:#?}");
             assert_eq!(holder(&stage.repo).as_deref(), Some("me\n"));
             running.signal(CONT);
         }
