@@ -1,10 +1,12 @@
 //! A `run` inside a `run`: passed through by its token, refused without; and what others may do
 //! to a holder with a process.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::common::fixture::{base, waiting, worktree};
-use crate::common::turns::{Running, wait_until_queued};
+use crate::common::turns::{Running, wait_until_queued, waits_for};
 use crate::common::{BIN, DEADLINE};
 use crate::stage::{KILL, Stage, json_in, send_from_elsewhere};
 
@@ -357,6 +359,26 @@ fn of_a_holder_without_a_process() {
 }
 
 #[test]
+fn of_a_holder_whose_lease_is_shorter_than_the_command() {
+    let stage = Stage::new();
+    stage.merge("acquire --as me --ttl 2s").exits(0);
+    let begin = Instant::now();
+    let mut running = stage.start("--plan-id me", "log begin; hold me");
+    stage.noted("begin");
+    waits_for("the lease to be over", DEADLINE, || {
+        (begin.elapsed() > Duration::from_secs(4)).then_some(())
+    });
+    stage.is_taken();
+    stage.merge("check").says(&[
+        ("holder_plan_id", json!("me")),
+        ("staleness", json!("fresh")),
+    ]);
+    assert!(running.is_alive());
+    stage.let_go("me");
+    running.wait(DEADLINE).exits(0);
+}
+
+#[test]
 fn a_run_of_a_running_name_queues_under_another() {
     let stage = Stage::new();
     let mut first = stage.start("--plan-id me", "log first $GIT_LOCKS_HOLDER; hold first");
@@ -403,7 +425,9 @@ fn an_inner_run_that_outlives_the_outer_has_lost_the_lock() {
         "( \"$BIN\" merge run -- {inner}; log code $? ) >/dev/null 2>\"$DIR/inner\" &\n\
          until grep -q 'begin inner' \"$DIR/log\"; do sleep 0.02; done\n"
     );
-    stage.run("--plan-id me", &body).exits(0);
+    // The group is ended when this is dropped, and the inner run with it.
+    let mut outer = stage.start("--plan-id me", &body);
+    outer.wait(DEADLINE).exits(0);
     stage.next_is_admitted();
     assert_eq!(stage.note("code"), "76");
     stage.noted("inner TERM");

@@ -35,6 +35,11 @@ use crate::wait::{Ears as _, Senses, Waited, wait};
 
 /// How many random bytes make a token.
 const TOKEN_BYTES: usize = 16;
+/// For how long the guard is tried for while a command runs, in seconds, before what else is due is
+/// seen to.
+const PATIENCE: f64 = 1.0;
+/// How soon a lease is renewed at most, in seconds.
+const SOONEST: f64 = 0.1;
 
 /// `merge run`.
 pub fn run(args: &cli::Run, context: &Context) -> Result<Outcome, Failure> {
@@ -259,10 +264,15 @@ fn begin_and_see_through(
 /// Lets the command begin.
 fn begin(parked: Parked, granting: &Granting, turn: &MergeTurn<'_>) -> Running {
     let fence = granting.granted.fence.map(|fence| fence.to_string());
-    parked.begin(&[
+    let mut told = vec![
         (nested::HOLDER, turn.identity.id.as_str()),
         (nested::FENCE, fence.as_deref().unwrap_or_default()),
-    ])
+    ];
+    if granting.granted.action == Action::AlreadyHeld {
+        // Who visits a detached holder is not who holds.
+        told.push((nested::TOKEN, ""));
+    }
+    parked.begin(&told)
 }
 
 /// Runs the command under a lock that its id holds detached, and leaves it as it was.
@@ -282,6 +292,8 @@ fn visit(
     let mut held = Visit {
         identity: &turn.identity,
         context: turn.context,
+        expires_at: granting.granted.expires_at,
+        bell: senses.signals.bell(),
     };
     let ended = run::see_through(
         running.child(),
@@ -377,8 +389,7 @@ impl Held for Attached<'_, '_> {
 
     fn keep(&mut self) -> Result<Kept> {
         self.turn.stand()?;
-        let bell = self.bell.as_ref();
-        let interrupted = || bell.is_some_and(Bell::rings);
+        let wanted = wanted_elsewhere(self.bell.as_ref());
         let caller = self.turn.caller();
         let bid = &self.turn.bid;
         let committed = decide_as(
@@ -386,7 +397,7 @@ impl Held for Attached<'_, '_> {
             &caller,
             Purpose::Ordinary,
             true,
-            Some(&interrupted),
+            Some(&wanted),
             |state, caller, verdicts, rules| merge::keep(state, caller, bid, verdicts, rules),
         );
         let kept = match committed {
@@ -415,10 +426,20 @@ impl Held for Attached<'_, '_> {
     }
 }
 
+/// Tells who looks after the lock that something else is due: a signal, the end of the command, or
+/// one of its time limits.
+fn wanted_elsewhere(bell: Option<&Bell>) -> impl Fn() -> bool {
+    let until = clock::steady() + PATIENCE;
+    move || clock::steady() >= until || bell.is_some_and(Bell::rings)
+}
+
 /// The lock of a detached holder, while a command of the same id runs.
 struct Visit<'a> {
     identity: &'a Identity,
     context: &'a Context,
+    /// When its lease ends, in seconds since the Unix epoch, where it has one.
+    expires_at: Option<f64>,
+    bell: Option<Bell>,
 }
 
 impl Held for Visit<'_> {
@@ -438,25 +459,36 @@ impl Held for Visit<'_> {
             workplace: None,
             reason: None,
         };
-        let committed = super::decide(
+        let wanted = wanted_elsewhere(self.bell.as_ref());
+        let committed = decide_as(
             self.context,
-            self.identity,
+            &self.context.caller(self.identity),
             Purpose::Ordinary,
             true,
+            Some(&wanted),
             |state, caller, verdicts, rules| merge::renew(state, caller, &bid, verdicts, rules),
-        )?;
-        Ok(match committed.outcome {
-            Renewal::Renewed(_) | Renewal::NoLease => Kept::Yes,
-            Renewal::Lost(holder) => Kept::Lost(holder),
-        })
+        );
+        match committed.map(|committed| committed.outcome) {
+            Ok(Renewal::Renewed(expires_at)) => {
+                self.expires_at = Some(expires_at);
+                Ok(Kept::Yes)
+            }
+            Ok(Renewal::NoLease) => Ok(Kept::Yes),
+            Ok(Renewal::Lost(holder)) => Ok(Kept::Lost(holder)),
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(Kept::Unclear),
+            Err(error) => Err(error),
+        }
     }
 
     fn watch(&self) -> Vec<PathBuf> {
         vec![self.context.merge_store().lock_path]
     }
 
+    /// Three times within what is left of the lease, which may be shorter than ours would be.
     fn keep_every(&self) -> f64 {
-        keep_every(self.context)
+        let left = self.expires_at.map(|at| (at - clock::wall()) / 3.0);
+        let most = keep_every(self.context);
+        left.map_or(most, |left| left.clamp(SOONEST, most))
     }
 }
 
