@@ -137,6 +137,26 @@ fn the_base_deleted_and_made_anew() {
 }
 
 #[test]
+fn all_that_is_recorded_deleted() {
+    let stage = Stage::new();
+    let body = format!("log pid $$; {GOES_ON}");
+    let mut running = begun(&stage, "", &body);
+    let child = stage.number("pid");
+    delete(&stage.repo.join(".git/git-locks"));
+    waits_for("the command on record again", NOTICED, || {
+        (stage.record("me")["process"]["pid"] == child).then_some(())
+    });
+    stage.is_taken();
+    // So it counts although its runner does not any more.
+    running.kill();
+    stage.is_taken();
+    stage.let_go("me");
+    stage.noted("end");
+    stage.next_is_admitted();
+    stage.is_free();
+}
+
+#[test]
 fn the_base_deleted_and_not_made_anew() {
     let stage = Stage::new();
     let mut running = begun(&stage, "", GOES_ON);
