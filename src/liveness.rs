@@ -128,9 +128,10 @@ pub fn judge(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict
             Standing::Expired => {}
             standing => {
                 let verdict = judge_standing(standing);
-                return match subject.closely {
-                    true => with_presence(verdict, record, world),
-                    false => verdict,
+                return if subject.closely {
+                    with_presence(verdict, record, world)
+                } else {
+                    verdict
                 };
             }
         }

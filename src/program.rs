@@ -15,6 +15,21 @@ use crate::report::{Failed, Outcome, Report};
 use crate::sys::{clock, signals};
 use crate::voice::{Voice, complain};
 
+/// Where reports go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sink {
+    /// To standard output.
+    Output,
+    /// To standard error: standard output is another command's.
+    Aside,
+}
+
+impl Sink {
+    fn aside(aside: bool) -> Self {
+        if aside { Self::Aside } else { Self::Output }
+    }
+}
+
 /// How to print, as far as it is known.
 struct Printing {
     format: Option<Format>,
@@ -22,8 +37,7 @@ struct Printing {
     quiet: bool,
     verbose: bool,
     color: Color,
-    /// Whether standard output is another command's.
-    aside: bool,
+    sink: Sink,
 }
 
 /// Runs the program with the arguments `args`, its own name first, and returns its exit code.
@@ -38,7 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
 
 fn run_parsed(cli: &Cli) -> Exit {
     let mut printing = Printing::new(&cli.global);
-    printing.aside = commands::leaves_stdout(cli);
+    printing.sink = Sink::aside(commands::leaves_stdout(cli));
     match answer(cli, &mut printing) {
         Ok(Outcome::Report(report, exit)) => printing.finish(&report, exit),
         Ok(Outcome::Aside(report, exit)) => printing.finish_aside(&report, exit),
@@ -69,7 +83,7 @@ impl Printing {
             quiet: global.quiet,
             verbose: global.verbose,
             color: global.color,
-            aside: false,
+            sink: Sink::Output,
         }
     }
 
@@ -101,15 +115,14 @@ impl Printing {
                 Some("never") => Color::Never,
                 _ => Color::Auto,
             },
-            aside: false,
+            sink: Sink::Output,
         }
     }
 
     fn format(&self) -> Format {
-        let terminal = if self.aside {
-            io::stderr().is_terminal()
-        } else {
-            io::stdout().is_terminal()
+        let terminal = match self.sink {
+            Sink::Output => io::stdout().is_terminal(),
+            Sink::Aside => io::stderr().is_terminal(),
         };
         let default = if terminal {
             Format::Human
@@ -150,7 +163,7 @@ impl Printing {
     fn fail(&self, failure: Failure) -> Exit {
         let exit = failure.error.kind().exit();
         let report = Report::Failed(Failed::new(&failure.error, failure.plan_id));
-        if self.aside {
+        if self.sink == Sink::Aside {
             return self.finish_aside(&report, exit);
         }
         complain(&output::render(
@@ -192,7 +205,7 @@ fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
             printing.fail(Failure::from(error))
         }
         Refusal::Usage(error) => {
-            printing.aside = cli::names_run(args);
+            printing.sink = Sink::aside(cli::names_run(args));
             printing.fail(Failure::from(error))
         }
     }

@@ -85,32 +85,45 @@ impl Show for Progress<'_> {
 
 /// What is waited for, in one line. `left` and `typical` in seconds, `now` since the Unix epoch.
 fn line(what: &str, scene: &Scene, left: Option<f64>, typical: Option<f64>, now: f64) -> String {
-    let mut line = format!("waiting for {what}");
-    if let Some(position) = scene.position {
-        line.push_str(&format!(", place {position} of {}", scene.waiting));
-    }
-    match &scene.holder {
-        Some(holder) => {
-            line.push_str(&format!("; held by {}", text::clip(holder, 60)));
-            if let Some(since) = scene.since {
-                line.push_str(&format!(" for {}", text::span(now - since)));
-            }
-            if let Some(place) = &scene.workplace {
-                line.push_str(&format!(" in {}", text::clip(place, 120)));
-            }
-            if let Some(reason) = &scene.reason {
-                line.push_str(&format!(" ({})", text::clip(reason, 60)));
-            }
-        }
-        None => line.push_str("; nobody holds it"),
-    }
+    let place = scene
+        .position
+        .map(|position| format!(", place {position} of {}", scene.waiting));
+    let mut line = format!("waiting for {what}{}", place.unwrap_or_default());
+    line.push_str("; ");
+    line.push_str(&held_by(scene, now));
     if let Some(left) = left {
-        line.push_str(&format!("; {} left to wait", text::span(left.ceil())));
+        line.push_str("; ");
+        line.push_str(&text::span(left.ceil()));
+        line.push_str(" left to wait");
     }
     if let Some(estimate) = typical.and_then(|typical| estimate(scene, typical, now)) {
-        line.push_str(&format!("; about {} to go", text::span(estimate)));
+        line.push_str("; about ");
+        line.push_str(&text::span(estimate));
+        line.push_str(" to go");
     }
     line
+}
+
+/// Who holds the lock, for how long, where and why.
+fn held_by(scene: &Scene, now: f64) -> String {
+    let Some(holder) = &scene.holder else {
+        return "nobody holds it".to_owned();
+    };
+    let part = |before: &str, words: Option<String>, after: &str| {
+        words.map_or_else(String::new, |words| format!("{before}{words}{after}"))
+    };
+    let clipped = |words: &Option<String>, limit| words.as_ref().map(|it| text::clip(it, limit));
+    [
+        format!("held by {}", text::clip(holder, 60)),
+        part(
+            " for ",
+            scene.since.map(|since| text::span(now - since)),
+            "",
+        ),
+        part(" in ", clipped(&scene.workplace, 120), ""),
+        part(" (", clipped(&scene.reason, 60), ")"),
+    ]
+    .concat()
 }
 
 /// How long it may take until the turn comes, in seconds, if everybody holds as long as most do.

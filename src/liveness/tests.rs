@@ -139,6 +139,7 @@ fn verdict(role: Role, record: Option<&Participant>, terms: &Terms, world: &Fake
         role,
         record,
         seen_at: THEN.wall,
+        closely: true,
         records_lost_at: None,
     };
     judge(&subject, terms, world)
@@ -414,6 +415,7 @@ fn text_that_is_no_id_is_dead_and_nothing_is_looked_at() {
                 role,
                 record: recorded,
                 seen_at: THEN.wall,
+                closely: true,
                 records_lost_at: Some(9e9),
             };
             let found = judge(&subject, &later(0.0), &Fake::default());

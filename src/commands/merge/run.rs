@@ -144,7 +144,7 @@ fn run_as(
         args.no_title_token,
         bell.as_ref(),
     )?
-    .to_run(command);
+    .running(command);
     let mut senses = Senses::new(caught);
     let granting = match admitted(&mut turn, patience, &mut senses, args, context)? {
         Ok(granting) => granting,
@@ -200,7 +200,9 @@ fn admitted(
     };
     match asked.outcome {
         Asked::OwnParent(holder) => Ok(Err(own_parent(context, &turn.identity, holder))),
-        Asked::Answer(Admission::Admitted(granted)) => Ok(Ok(turn.granted(granted, &asked.state))),
+        Asked::Answer(Admission::Admitted(granted)) => {
+            Ok(Ok(MergeTurn::granting(granted, &asked.state)))
+        }
         Asked::Answer(Admission::Namesake) => Err(turn.no_name()),
         Asked::Answer(Admission::Blocked(waiting)) => {
             if !once {

@@ -183,7 +183,7 @@ impl<'a> MergeTurn<'a> {
     }
 
     /// The same turn, to run this.
-    pub fn to_run(mut self, to_run: ToRun<'a>) -> Self {
+    pub fn running(mut self, to_run: ToRun<'a>) -> Self {
         self.to_run = Some(to_run);
         self
     }
@@ -277,7 +277,7 @@ impl<'a> MergeTurn<'a> {
         }
     }
 
-    pub fn granted(&self, granted: Granted, state: &MergeState) -> Granting {
+    pub fn granting(granted: Granted, state: &MergeState) -> Granting {
         Granting {
             granted,
             waiting_count: state.queue.len(),
@@ -322,7 +322,7 @@ impl<'a> MergeTurn<'a> {
                     .filter(|_| record.kind == Kind::Leased)
                     .and_then(|lease| {
                         let elapsed = terms.now.elapsed(lease.from, &record.host)?;
-                        (elapsed < lease.seconds).then(|| lease.seconds - elapsed)
+                        (elapsed < lease.seconds).then_some(lease.seconds - elapsed)
                     });
             }
         }
@@ -440,7 +440,7 @@ impl Turn for MergeTurn<'_> {
         Ok(match asked.outcome {
             Asked::OwnParent(holder) => Found::Answered(Answer::OwnParent(holder)),
             Asked::Answer(Admission::Admitted(granted)) => {
-                Found::Answered(Answer::Granted(self.granted(granted, &asked.state)))
+                Found::Answered(Answer::Granted(Self::granting(granted, &asked.state)))
             }
             Asked::Answer(Admission::Blocked(waiting)) => {
                 announce_wait(

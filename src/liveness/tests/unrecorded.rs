@@ -55,6 +55,7 @@ fn a_holder_from_before_our_records_were_lost_is_unknown_for_the_default_lease()
             role,
             record: None,
             seen_at: THEN.wall,
+            closely: true,
             records_lost_at: Some(lost_at),
         };
         let gone = [
