@@ -119,7 +119,6 @@ pub struct Patience {
     /// Wait for the turn, at most this long, as in --wait=5m [default: locks.waitTimeout, else
     /// without end]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
-    #[expect(clippy::option_option, reason = "not given, given, given with a value")]
     pub wait: Option<Option<String>>,
     /// Answer at once
     #[arg(long, conflicts_with = "wait")]

@@ -99,7 +99,8 @@ impl Parked {
     /// # Errors
     /// This program could not be started a second time, or it ended at once.
     pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> Result<Self> {
-        let program = own_program()?;
+        let found = own_program();
+        let program = found.map_err(|e| Error::io("find", Path::new("git-locks"), &e))?;
         let fail = |e: io::Error| Error::io("start", &program, &e);
         let (reader, word, number) = inherit::pipe().map_err(fail)?;
         let mut child = Command::new(&program);
@@ -191,14 +192,14 @@ pub fn start_plainly(command: &[OsString], environment: Vec<(&str, OsString)>) -
 
 /// Where this very program is, whatever has happened to its file since.
 #[cfg(target_os = "linux")]
-fn own_program() -> Result<PathBuf> {
+#[expect(clippy::unnecessary_wraps, reason = "the other system can fail")]
+fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
 }
 
 #[cfg(target_os = "macos")]
-fn own_program() -> Result<PathBuf> {
-    let found = std::env::current_exe();
-    found.map_err(|e| Error::io("find", Path::new("git-locks"), &e))
+fn own_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
 }
 
 /// The program and its arguments.
@@ -245,7 +246,7 @@ pub fn see_through(
         }
         let now = clock::steady();
         for arrival in senses.signals.take() {
-            if post.pass_on(&arrival, now) && asks_to_end(arrival.signal) {
+            if post.pass_on(arrival, now) && asks_to_end(arrival.signal) {
                 watch.kill_in(treatment.kill_after, now);
             }
         }
@@ -300,7 +301,7 @@ impl Post {
     }
 
     /// Passes one signal on, if the command has not got it already; whether it did.
-    fn pass_on(&mut self, arrival: &Arrival, now: f64) -> bool {
+    fn pass_on(&mut self, arrival: Arrival, now: f64) -> bool {
         let signal = arrival.signal;
         if !signals::PASSED_ON.contains(&signal) {
             return false;

@@ -17,9 +17,8 @@ pub struct Voice {
     quiet: bool,
     verbose: bool,
     color: bool,
-    terminal: bool,
-    /// Whether a live line stands there now.
-    live: Cell<bool>,
+    /// The live line of a terminal: whether it stands there now.
+    live: Option<Cell<bool>>,
 }
 
 impl Voice {
@@ -29,14 +28,13 @@ impl Voice {
             quiet,
             verbose,
             color,
-            terminal: io::stderr().is_terminal(),
-            live: Cell::new(false),
+            live: io::stderr().is_terminal().then(Cell::default),
         }
     }
 
     /// Whether a live line can be shown.
     pub fn is_terminal(&self) -> bool {
-        self.terminal
+        self.live.is_some()
     }
 
     /// Whether only warnings are said.
@@ -77,16 +75,16 @@ impl Voice {
 
     /// Puts `line` in the place of the live line, at most `columns` of it.
     pub fn show(&self, line: &str, columns: usize) {
-        if self.terminal && !self.quiet {
+        if let (Some(live), false) = (&self.live, self.quiet) {
             let shown: String = text::visible(line).chars().take(columns).collect();
             complain(&format!("{ERASE}{shown}"));
-            self.live.set(true);
+            live.set(true);
         }
     }
 
     /// Erases the live line.
     pub fn hush(&self) {
-        if self.live.replace(false) {
+        if self.live.as_ref().is_some_and(|live| live.replace(false)) {
             complain(ERASE);
         }
     }

@@ -149,7 +149,7 @@ pub fn wait<T: Turn>(
                     return Ok(Waited::Interrupted(signal));
                 }
                 let busy = error.kind() == ErrorKind::Timeout;
-                if !busy && !(joined && turn.may_pass(&error)) {
+                if !(busy || joined && turn.may_pass(&error)) {
                     return Err(error);
                 }
                 if budget.is_some_and(|budget| ears.now() - start >= budget) && !joined {

@@ -92,7 +92,7 @@ fn acquire(root: &Path, name: &str, meanwhile: impl FnOnce()) -> Admission {
     let store = MergeStore::new(&base, &ours, OsStr::new(".plan"), modes);
     let mut meanwhile = Some(meanwhile);
     let committed = store.transact(
-        &id,
+        &caller,
         Purpose::Ordinary,
         Duration::from_secs(10),
         &|| terms.clone(),

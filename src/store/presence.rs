@@ -168,7 +168,11 @@ pub fn sweep(ours: &Path, known: impl Fn(&str) -> bool) {
     }
     // Each was made after its presence: where that is gone, it has outlived it.
     for bell in bells {
-        if !bell.with_extension("").exists() {
+        if bell
+            .with_extension("")
+            .try_exists()
+            .is_ok_and(|there| !there)
+        {
             let _ = file::remove(&bell);
         }
     }

@@ -24,6 +24,8 @@ impl Doorbell {
     /// # Errors
     /// It cannot be made there, or not be opened.
     pub fn make(path: &Path, modes: Modes) -> Result<Self> {
+        // The type's width differs between systems.
+        #[allow(clippy::useless_conversion)]
         let mode = Mode::from_bits_truncate(modes.file.try_into().unwrap_or(0o600));
         mkfifo(path, mode).map_err(|e| Error::io("create", path, &io::Error::from(e)))?;
         // Open for writing too, it never reads as closed when a ringer has gone.
@@ -54,8 +56,8 @@ pub fn ring(path: &Path) -> bool {
     if !fifo.metadata().is_ok_and(|it| it.file_type().is_fifo()) {
         return false;
     }
-    match fifo.write(b"!") {
-        Ok(_) => true,
+    match fifo.write_all(b"!") {
+        Ok(()) => true,
         // Full: it was rung often enough.
         Err(error) => error.kind() == io::ErrorKind::WouldBlock,
     }

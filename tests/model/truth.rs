@@ -354,7 +354,7 @@ impl Model {
     /// Loads and judges, as the store does before each decision.
     fn look(&self) -> (MergeState, Verdicts) {
         let state = self.disk.load();
-        let verdicts = state.judge(&self.terms(), self);
+        let verdicts = state.judge(None, &self.terms(), self);
         (state, verdicts)
     }
 
