@@ -127,6 +127,11 @@ impl Parked {
         })
     }
 
+    /// Whether it has ended before it was told to begin.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     /// Tells it to become the command now, with these variables too. Where it has ended already,
     /// its end is that of the command.
     pub fn begin(mut self, environment: &[(&str, &str)]) -> Running {

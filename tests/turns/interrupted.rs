@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::cast::{ENDING, SOON, TERM, admitted, keeper_leaves, kept, waiter};
+use crate::cast::{ENDING, SOON, TERM, admitted, keeper_leaves, kept, runner, waiter};
 use crate::common::fixture::waiting;
 use crate::common::turns::{
-    Running, children, guard_path, presence_files, quoted_bin, stopped_in_guard, wait_until_queued,
-    waiters, waits_for,
+    Doomed, Gate, Running, child_of, guard_path, presence_files, quoted_bin, send,
+    stopped_in_guard, wait_until_queued, waiters, waits_for,
 };
-use crate::common::{DEADLINE, required};
+use crate::common::{DEADLINE, eventually, required};
 
 /// Calls that wait as `w`.
 const CALLS: [&str; 2] = ["acquire --wait --as w", "run --as w -- true"];
@@ -171,12 +171,39 @@ fn the_first_at_a_guard_that_is_not_to_be_had() {
 #[test]
 fn no_process_is_left_behind() {
     let (env, repo) = kept();
-    let call = env.call(&repo).args("merge run --as w");
-    let mut running = call.cmd(["sleep", "1000"]).start();
-    wait_until_queued(&repo, 1);
-    assert_eq!(children(running.pid()), [0; 0], "started before its turn");
-    running.signal(TERM);
-    running.wait(SOON).exits(128 + TERM);
+    let ways: [fn(&mut Running); 2] = [
+        |running| {
+            running.signal(TERM);
+            running.wait(SOON).exits(128 + TERM);
+        },
+        |running| {
+            running.kill();
+        },
+    ];
+    for end in ways {
+        let call = env.call(&repo).args("merge run --as w");
+        let mut running = call.cmd(["sleep", "1000"]).start();
+        // What is made ready for its turn is not the command yet.
+        let ready = Doomed::new(child_of(running.pid()));
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", ready.pid()));
+        assert_ne!(name.expect("its name"), "sleep\n", "before its turn");
+        end(&mut running);
+        eventually(DEADLINE, || !ready.runs());
+    }
     keeper_leaves(&env, &repo);
     env.merge(&repo, "acquire --as x").exits(0);
+}
+
+#[test]
+fn a_process_that_was_made_ready_and_killed_is_replaced() {
+    let (env, repo) = kept();
+    let gate = Gate::new(&env);
+    let mut running = runner(&env, &repo, &gate, "w");
+    let ready = Doomed::new(child_of(running.pid()));
+    send(ready.pid(), 9);
+    eventually(DEADLINE, || !ready.runs());
+    keeper_leaves(&env, &repo);
+    gate.wait_begun("w");
+    gate.let_go();
+    running.wait(SOON).exits(0);
 }

@@ -188,8 +188,12 @@ impl<'a> MergeTurn<'a> {
         self
     }
 
-    /// Parks the process that will become the command: a grant records it.
+    /// Parks the process that will become the command: a grant records it. One that somebody has
+    /// killed meanwhile is replaced.
     pub fn park(&mut self) -> Result<()> {
+        if self.parked.as_mut().is_some_and(Parked::has_ended) {
+            self.parked = None;
+        }
         if let (Some(to_run), None) = (&self.to_run, &self.parked) {
             let parked = Parked::start(to_run.command, &to_run.environment)?;
             self.bid.process = Some(parked.process.clone());
@@ -432,7 +436,7 @@ impl Turn for MergeTurn<'_> {
         self.stand()?;
         self.seen = None;
         let promised = std::mem::take(&mut self.promised);
-        if self.to_run.is_some() && self.parked.is_none() && (promised || self.expects_turn()?) {
+        if self.parked.is_some() || (self.to_run.is_some() && (promised || self.expects_turn()?)) {
             self.park()?;
         }
         let asked = self.ask(false)?;
