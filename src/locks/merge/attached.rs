@@ -81,7 +81,8 @@ pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdi
         return false;
     };
     if let Some(entry) = next.queue.get_mut(place) {
-        next.records.participants.remove(&entry.plan_id);
+        // What is recorded of who left it stays until the queue is written: without it, a crash in
+        // between would leave an entry of which nobody knows that it is an orphan's.
         *entry = Entry::new(&caller.id, entry.ts);
     }
     true
