@@ -1,12 +1,13 @@
 //! Who takes part in these tests.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::Env;
-use crate::common::turns::{Ended, Gate, Running};
+use crate::common::turns::{Ended, Gate, Running, presence_files};
+use crate::common::{DEADLINE, Env, eventually};
 
 /// What happens at once is done after this, on a busy machine too: far less than a place is
 /// passed over after, a lease runs, or the guard is tried for.
@@ -52,6 +53,24 @@ pub fn nameless(env: &Env, dir: &Path, gate: &Gate) -> Running {
         .args("merge run")
         .cmd(["sh", "-c", &line])
         .start()
+}
+
+/// Kills one that waits, until nothing shows it alive any more: a process that it was about to start
+/// keeps its presence for a moment longer.
+#[track_caller]
+pub fn kill_waiter(repo: &Path, waiter: &mut Running) {
+    let present = || {
+        let files = presence_files(repo);
+        files.iter().filter(|file| is_locked(file)).count()
+    };
+    let before = present();
+    waiter.kill().dies_of(9);
+    eventually(DEADLINE, || present() < before);
+}
+
+/// Whether somebody keeps a presence file locked; looks as others do, who mistake no look for that.
+pub fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock_shared().is_err())
 }
 
 /// The JSON report on standard output.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cast::{SOON, admitted, keeper_leaves, kept, nameless, runner, waiter};
+use crate::cast::{SOON, admitted, keeper_leaves, kept, kill_waiter, nameless, runner, waiter};
 use crate::common::fixture::{waiting, worktree};
 use crate::common::turns::{Gate, Running, wait_until_queued, waiters, waits_for};
 use crate::common::{DEADLINE, Env, chmod, needs_root};
@@ -45,7 +45,7 @@ fn all_but_the_last_are_killed() {
             waiter(&env, &repo, &id)
         };
         wait_until_queued(&repo, number + 1);
-        victim.kill().dies_of(9);
+        kill_waiter(&repo, &mut victim);
         killed.push(id);
     }
     let mut last = waiter(&env, &repo, "last");
@@ -69,7 +69,7 @@ fn a_poll_passes_over_the_killed_as_well() {
 fn waiter_killed(env: &Env, dir: &Path, id: &str) {
     let mut victim = waiter(env, dir, id);
     victim.says("waiting for the merge lock");
-    victim.kill().dies_of(9);
+    kill_waiter(dir, &mut victim);
 }
 
 #[test]
@@ -166,7 +166,7 @@ impl Orphaned {
 fn nameless_killed(env: &Env, dir: &Path, gate: &Gate) {
     let mut victim = nameless(env, dir, gate);
     victim.says("waiting for the merge lock");
-    victim.kill().dies_of(9);
+    kill_waiter(dir, &mut victim);
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn two_newcomers_never_take_the_same_place() {
     let mut b = runner(&env, &repo, &gate, "b");
     wait_until_queued(&repo, 4);
     for orphan in &mut orphans {
-        orphan.kill().dies_of(9);
+        kill_waiter(&repo, orphan);
     }
     let mut newcomers: Vec<Running> = (0..5).map(|_| nameless(&env, &repo, &gate)).collect();
     for newcomer in &newcomers {
@@ -351,8 +351,8 @@ fn the_foremost_is_taken_over_first() {
     }
     let old = waiters(&repo);
     // The second of three lives.
-    orphans[0].kill().dies_of(9);
-    orphans[2].kill().dies_of(9);
+    kill_waiter(&repo, &mut orphans[0]);
+    kill_waiter(&repo, &mut orphans[2]);
     let one = nameless(&env, &repo, &gate);
     one.says("waiting for the merge lock");
     let ids = waiters(&repo);
@@ -373,7 +373,7 @@ fn the_foremost_is_taken_over_first() {
 fn a_place_that_comes_free_meanwhile_runs_at_once() {
     // The keeper leaves before the newcomer comes: the place is the first, the lock is free.
     let mut scene = Orphaned::new();
-    scene.b.kill().dies_of(9);
+    kill_waiter(&scene.repo, &mut scene.b);
     keeper_leaves(&scene.env, &scene.repo);
     scene.gate.open();
     let mut newcomer = nameless(&scene.env, &scene.repo, &scene.gate);
@@ -408,7 +408,7 @@ fn another_user_takes_nothing_over() {
     call(ANN, "acquire --as keeper").run().exits(0);
     let mut victim = call(ANN, "run -- true").start();
     victim.says("waiting for the merge lock");
-    victim.kill().dies_of(9);
+    kill_waiter(&repo, &mut victim);
     let old = waiters(&repo);
     assert_eq!(old.len(), 1);
     let other = call(BEN, "run -- true").start();

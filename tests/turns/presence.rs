@@ -1,22 +1,19 @@
 //! Presence files: one for each process that takes part, for as long as it does.
 
-use std::fs::File;
 use std::path::Path;
 
 use serde_json::json;
 
-use crate::cast::{ENDING, SOON, TERM, admitted, keeper_leaves, kept, nameless, runner, waiter};
+use crate::cast::{
+    ENDING, SOON, TERM, admitted, is_locked, keeper_leaves, kept, kill_waiter, nameless, runner,
+    waiter,
+};
 use crate::common::fixture::{holder, lock_file};
 use crate::common::turns::{
     Doomed, Gate, Running, child_of, children, presence_files, quoted_bin, records, runs, send,
     wait_until_queued, waiters, waits_for,
 };
 use crate::common::{DEADLINE, Env, eventually, needs_root, required};
-
-fn is_locked(path: &Path) -> bool {
-    let file = File::open(path).expect("a presence file");
-    file.try_lock().is_err()
-}
 
 #[test]
 fn a_waiter_has_one_for_as_long_as_it_waits() {
@@ -112,7 +109,7 @@ fn twenty_that_were_killed_in_one_checkout_do_not_pile_up() {
     for _ in 0..20 {
         let mut victim = nameless(&env, &repo, &gate);
         victim.says("waiting for the merge lock");
-        victim.kill().dies_of(9);
+        kill_waiter(&repo, &mut victim);
         assert_eq!(waiters(&repo).len(), 1);
         let files = presence_files(&repo);
         assert!(files.len() <= 2, "{files:?}");
@@ -140,7 +137,11 @@ fn twenty_that_were_killed_anywhere_are_swept() {
             victim.says("waiting for the merge lock");
         } else {
             // As early as can be.
-            let begun = || presence_files(&repo).into_iter().any(|file| mine(&file));
+            let begun = || {
+                presence_files(&repo)
+                    .into_iter()
+                    .any(|file| is_locked(&file))
+            };
             waits_for("its presence", DEADLINE, || begun().then_some(()));
         }
         victim.kill().dies_of(9);
@@ -155,11 +156,6 @@ fn twenty_that_were_killed_anywhere_are_swept() {
         presence_files(&repo).is_empty()
     });
     assert_eq!(records(&repo)["participants"], json!({}));
-}
-
-/// Whether somebody keeps it locked; false when it is gone.
-fn mine(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock().is_err())
 }
 
 #[test]
