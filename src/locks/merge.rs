@@ -48,7 +48,7 @@ use crate::sys::process::ProcessId;
 
 pub use acquire::{acquire, try_acquire};
 pub use attached::{Keeping, keep};
-pub use release::{evict, release, renew, view};
+pub use release::{evict, leave, release, renew, view};
 pub use settle::settle;
 pub use state::{Ending, Holder, Idle, LockFile, MergeState, Records, Verdicts};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cast::{ENDING, SOON, TERM, admitted, keeper_leaves, kept, runner, waiter};
-use crate::common::fixture::waiting;
+use crate::common::fixture::{holder, waiting};
 use crate::common::turns::{
     Doomed, Gate, Running, child_of, guard_path, presence_files, quoted_bin, send,
     stopped_in_guard, wait_until_queued, waiters, waits_for,
@@ -206,4 +206,25 @@ fn a_process_that_was_made_ready_and_killed_is_replaced() {
     gate.wait_begun("w");
     gate.let_go();
     running.wait(SOON).exits(0);
+}
+
+#[test]
+fn what_another_process_has_under_the_same_id_stays() {
+    let test = "interrupted::what_another_process_has_under_the_same_id_stays";
+    if !required(test, "flock") {
+        return;
+    }
+    let (env, repo) = kept();
+    env.merge(&repo, "acquire --as polls").exits(75);
+    for id in ["keeper", "polls"] {
+        let stopped = stopped_in_guard(&env, &repo);
+        let call = env.call(&repo).args("merge run --as").arg(id);
+        let mut running = call.cmd(["true"]).start();
+        at_the_guard(&running, &repo);
+        running.signal(TERM);
+        drop(stopped);
+        running.wait(SOON).exits(128 + TERM);
+        assert_eq!(waiting(&repo), ["keeper", "polls"], "{id}");
+        assert_eq!(holder(&repo).as_deref(), Some("keeper\n"), "{id}");
+    }
 }

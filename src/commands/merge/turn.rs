@@ -244,18 +244,19 @@ impl<'a> MergeTurn<'a> {
             Purpose::Release,
             self.no_title,
             Some(&interrupted),
-            merge::release,
+            merge::leave,
         )?;
         set_title(self.context, &self.identity.id, None, self.no_title);
         Ok(())
     }
 
-    /// Whether anything stands of this call: nothing does before it was inside the guard.
+    /// Whether anything stands of this very process: nothing does before it was inside the guard.
     fn takes_part(&self) -> bool {
-        let id = self.identity.id.as_str();
-        let state = self.context.merge_store().peek_all();
+        let state = self.context.merge_store().peek();
         state.map_or(true, |state| {
-            state.records.participant(id).is_some() || state.taking_part().contains(id)
+            let record = state.records.participant(self.identity.id.as_str());
+            let presence = record.and_then(|record| record.presence.as_deref());
+            presence == Some(self.presence.name())
         })
     }
 

@@ -45,6 +45,28 @@ pub fn release(
     (next, Release::Released)
 }
 
+/// Decides what becomes of a process that was told to end before it had its turn: its place is given
+/// up, or the lock where it was granted meanwhile. What others have under the same id stays.
+pub fn leave(
+    state: &MergeState,
+    caller: &Caller,
+    verdicts: &Verdicts,
+    rules: &Rules,
+) -> (MergeState, ()) {
+    let mut next = settle(state, verdicts);
+    prune(&mut next, &caller.id, verdicts);
+    let id = caller.id.as_str();
+    if attached::is_holding(&next, caller) {
+        let_go(&mut next, id, rules);
+    } else if next.is_place_of(caller) {
+        queue::dequeue(&mut next.queue, id);
+        if next.queue.is_empty() {
+            next.records.idle = None;
+        }
+    }
+    (next, ())
+}
+
 /// Removes the holder `id` and its entry. Its record goes once the lock file is gone.
 fn let_go(next: &mut MergeState, id: &str, rules: &Rules) {
     next.lock = None;

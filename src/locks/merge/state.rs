@@ -179,6 +179,13 @@ impl MergeState {
         grant.made_lock_of(lock.mtime_ns).then_some(record)
     }
 
+    /// Whether the place recorded under the caller's id is that of its very process.
+    pub fn is_place_of(&self, caller: &Caller) -> bool {
+        let record = self.records.participant(caller.id.as_str());
+        caller.presence.is_some()
+            && record.is_some_and(|r| r.grant.is_none() && r.presence == caller.presence)
+    }
+
     /// The ids of those who wait or hold.
     pub fn taking_part(&self) -> HashSet<&str> {
         let holder = self.lock.as_ref().and_then(|lock| lock.holder.id());
