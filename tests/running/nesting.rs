@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::fixture::{base, waiting, worktree};
 use crate::common::turns::{Running, wait_until_queued, waits_for};
 use crate::common::{BIN, DEADLINE};
-use crate::stage::{KILL, Stage, json_in, send_from_elsewhere};
+use crate::stage::{CONT, KILL, STOP, Stage, json_in, send_from_elsewhere};
 
 /// What a script wrote into a file of the test's directory.
 #[track_caller]
@@ -376,6 +376,35 @@ fn of_a_holder_whose_lease_is_shorter_than_the_command() {
     assert!(running.is_alive());
     stage.let_go("me");
     running.wait(DEADLINE).exits(0);
+}
+
+#[test]
+fn a_holder_that_is_let_go_and_holds_again_is_not_the_one_that_was_visited() {
+    for run in [false, true] {
+        let stage = Stage::new();
+        stage.merge("acquire --as me --ttl 1h").exits(0);
+        let body = "trap 'log TERM; exit 0' TERM; log begin; hold me";
+        let mut running = stage.start("--plan-id me", body);
+        stage.noted("begin");
+        // Both before the runner can look, which stands still.
+        running.signal(STOP);
+        stage.merge("release --as me").exits(0);
+        let mut other = run.then(|| stage.start("--plan-id me", "log begin other; hold other"));
+        if run {
+            stage.noted("begin other");
+        } else {
+            stage.merge("acquire --as me --ttl 1h").exits(0);
+        }
+        running.signal(CONT);
+        let ended = running.wait(DEADLINE).exits(76);
+        assert!(ended.stderr.contains("lost"), "{ended:#?}");
+        stage.noted("TERM");
+        stage.is_taken();
+        stage.let_go("other");
+        if let Some(other) = &mut other {
+            other.wait(DEADLINE).exits(0);
+        }
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::commands::waiting::{self, Patience};
 use crate::error::{ErrorKind, Result};
 use crate::exit::Exit;
 use crate::identity::Identity;
-use crate::locks::merge::{self, Admission, Bid, Keeping, Release, Renewal};
+use crate::locks::merge::{self, Admission, Bid, Keeping, MergeState, Release, Renewal};
 use crate::participant::Kind;
 use crate::report::{Action, Outcome};
 use crate::run::{self, Ended, Held, Kept, Parked, Running, Treatment};
@@ -294,6 +294,7 @@ fn visit(
     let mut held = Visit {
         identity: &turn.identity,
         context: turn.context,
+        fence: granting.granted.fence,
         expires_at: granting.granted.expires_at,
         bell: senses.signals.bell(),
     };
@@ -439,16 +440,31 @@ fn wanted_elsewhere(bell: Option<&Bell>) -> impl Fn() -> bool {
 struct Visit<'a> {
     identity: &'a Identity,
     context: &'a Context,
+    /// The number of its grant, where that is recorded.
+    fence: Option<u64>,
     /// When its lease ends, in seconds since the Unix epoch, where it has one.
     expires_at: Option<f64>,
     bell: Option<Bell>,
 }
 
+impl Visit<'_> {
+    /// Whether this is the grant that is visited, and not a later one of the same id.
+    fn is_visited(&self, state: &MergeState) -> bool {
+        let caller = self.context.caller(self.identity);
+        let record = state.holder_record();
+        let fence = record.and_then(|record| record.grant.as_ref());
+        let fence = fence.map(|grant| grant.fence);
+        let later = fence.zip(self.fence).is_some_and(|(now, then)| now != then);
+        merge::is_holder(state, &caller)
+            && !later
+            && record.is_none_or(|record| record.kind != Kind::Attached)
+    }
+}
+
 impl Held for Visit<'_> {
     fn looks_kept(&mut self) -> bool {
         let seen = self.context.merge_store().peek();
-        let caller = self.context.caller(self.identity);
-        seen.is_ok_and(|state| merge::is_holder(&state, &caller))
+        seen.is_ok_and(|state| self.is_visited(&state))
     }
 
     fn keep(&mut self) -> Result<Kept> {
@@ -470,16 +486,22 @@ impl Held for Visit<'_> {
             Some(&wanted),
             |state, caller, verdicts, rules| merge::renew(state, caller, &bid, verdicts, rules),
         );
-        match committed.map(|committed| committed.outcome) {
-            Ok(Renewal::Renewed(expires_at)) => {
-                self.expires_at = Some(expires_at);
-                Ok(Kept::Yes)
+        let committed = match committed {
+            Ok(committed) => committed,
+            Err(error) if error.kind() == ErrorKind::Timeout => return Ok(Kept::Unclear),
+            Err(error) => return Err(error),
+        };
+        Ok(match committed.outcome {
+            Renewal::Lost(holder) => Kept::Lost(holder),
+            _ if !self.is_visited(&committed.state) => {
+                Kept::Lost(Some(self.identity.id.as_str().to_owned()))
             }
-            Ok(Renewal::NoLease) => Ok(Kept::Yes),
-            Ok(Renewal::Lost(holder)) => Ok(Kept::Lost(holder)),
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(Kept::Unclear),
-            Err(error) => Err(error),
-        }
+            Renewal::Renewed(expires_at) => {
+                self.expires_at = Some(expires_at);
+                Kept::Yes
+            }
+            Renewal::NoLease => Kept::Yes,
+        })
     }
 
     fn watch(&self) -> Vec<PathBuf> {
