@@ -157,6 +157,31 @@ fn all_that_is_recorded_deleted() {
 }
 
 #[test]
+fn what_a_nested_run_is_inside_of_survives_a_loss_that_is_made_good() {
+    let stage = Stage::new();
+    let inner = stage.script_line(GOES_ON);
+    let body = format!("\"$BIN\" merge run -- {inner}; log code $?");
+    let mut running = begun(&stage, "", &body);
+    delete(&stage.repo.join(".git/git-locks"));
+    waits_for("a record again", NOTICED, || {
+        (!stage.record("me")["token"].is_null()).then_some(())
+    });
+    std::fs::remove_file(stage.lock_file()).expect("the lock file");
+    put_back(&stage);
+    hold(&stage.repo, "me\n");
+    says_so(&running);
+    let begin = Instant::now();
+    waits_for("time to notice", DEADLINE, || {
+        (begin.elapsed() > NOTICED).then_some(())
+    });
+    stage.is_taken();
+    stage.let_go("me");
+    running.wait(DEADLINE).exits(0);
+    assert_eq!(stage.log(), ["begin", "end", "code 0"]);
+    stage.is_free();
+}
+
+#[test]
 fn the_base_deleted_and_not_made_anew() {
     let stage = Stage::new();
     let mut running = begun(&stage, "", GOES_ON);

@@ -69,7 +69,12 @@ pub(super) fn keep(context: &Context) -> Result<Kept> {
         return Ok(Kept::Unclear);
     }
     if !is_inside(&state, context) {
-        return Ok(Kept::Lost(holder.and_then(Holder::shown)));
+        let shown = holder.and_then(Holder::shown);
+        if state.holder_record().is_none() && shown.is_some() && shown == env::var(HOLDER).ok() {
+            // Its record was lost, and it is about to make it anew.
+            return Ok(Kept::Unclear);
+        }
+        return Ok(Kept::Lost(shown));
     }
     // Where its lock file vanished, it holds the lock only because it was seen to be there.
     let gone = seen.lock.is_some() && verdicts.holder.is_some_and(Verdict::is_stale);
