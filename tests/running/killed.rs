@@ -41,7 +41,7 @@ fn before_the_grant() {
 /// Kills the runner while its child stands still, and lets a second one wait: they never run at
 /// the same time.
 #[track_caller]
-fn killed_before_the_start(stage: &Stage, mut traced: Traced, release_guard: impl FnOnce()) {
+fn killed_before_the_start(stage: &Stage, mut traced: Traced) {
     let child = traced.child();
     send(traced.runner, KILL);
     traced::gone(traced.runner);
@@ -49,7 +49,6 @@ fn killed_before_the_start(stage: &Stage, mut traced: Traced, release_guard: imp
         "--plan-id second",
         "log begin second; hold second; log end second",
     );
-    release_guard();
     let begun = waits_for("somebody to begin", DEADLINE, || {
         let log = stage.log();
         let begun = log.iter().find_map(|line| line.strip_prefix("begin "));
@@ -86,34 +85,22 @@ fn between_grant_and_start() {
     let program = stage.program(FIRST);
     let traced = Traced::at_the_door(&stage, "--plan-id first", &program);
     assert!(stage.log().is_empty(), "it did not stand");
-    killed_before_the_start(&stage, traced, || {});
+    killed_before_the_start(&stage, traced);
     // Its child had recorded itself, so that it held the lock until it ended.
     assert_eq!(stage.log()[0], "begin first");
 }
 
 #[test]
-fn between_grant_and_record() {
-    if !traced::possible("killed::between_grant_and_record") {
+fn between_grant_and_word() {
+    if !traced::possible("killed::between_grant_and_word") {
         return;
     }
     let stage = Stage::new();
     let program = stage.program(FIRST);
-    let traced = Traced::before_the_record(&stage, "--plan-id first", &program);
-    let guard = take_guard(&stage.repo);
-    assert!(stage.record("first")["process"].is_null(), "too late");
-    killed_before_the_start(&stage, traced, || drop(guard));
-}
-
-#[test]
-fn between_grant_and_record_without_anybody_at_the_guard() {
-    if !traced::possible("killed::between_grant_and_record_without_anybody_at_the_guard") {
-        return;
-    }
-    // The child still stands when the second comes: it must see that the lock is no longer its.
-    let stage = Stage::new();
-    let program = stage.program(FIRST);
-    let traced = Traced::before_the_record(&stage, "--plan-id first", &program);
-    killed_before_the_start(&stage, traced, || {});
+    let traced = Traced::before_the_word(&stage, "--plan-id first", &program);
+    killed_before_the_start(&stage, traced);
+    // Its child waited for a word that could not come any more.
+    assert_eq!(stage.log()[0], "begin second");
 }
 
 #[test]

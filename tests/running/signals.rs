@@ -114,22 +114,15 @@ fn between_grant_and_start() {
 }
 
 #[test]
-fn between_grant_and_record() {
-    if !traced::possible("signals::between_grant_and_record") {
+fn between_grant_and_word() {
+    if !traced::possible("signals::between_grant_and_word") {
         return;
     }
     each(&ENDING, |signal| {
         let stage = Stage::new();
         let program = stage.program("log begin; hold me; log end");
-        let mut traced = Traced::before_the_record(&stage, "", &program);
-        let holder = stage.holder();
-        let child = traced.child();
-        let guard = take_guard(&stage.repo);
-        assert!(stage.record(&holder)["process"].is_null(), "too late");
+        let mut traced = Traced::before_the_word(&stage, "", &program);
         send(traced.runner, signal);
-        traced::gone(child);
-        assert_eq!(stage.holder(), holder);
-        drop(guard);
         let ended = traced.strace.wait(DEADLINE);
         assert_eq!(as_shell(&ended), 128 + signal, "{ended:#?}");
         assert!(stage.log().is_empty(), "it was started: {:?}", stage.log());

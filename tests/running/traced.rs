@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::turns::{Running, children, guard_path, runs, waits_for};
+use crate::common::fixture::base;
+use crate::common::turns::{Running, children, runs, waits_for};
 use crate::common::{BIN, DEADLINE, can_run};
-use crate::stage::{DEFAULT_SIGNALS, Stage, is_ours};
+use crate::stage::{DEFAULT_SIGNALS, Stage, descriptors, is_ours};
 
 /// How long strace lets a process stand.
 const STANDS: Duration = Duration::from_secs(3);
@@ -31,32 +32,46 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// A runner whose child stands for a while where it is about to become `program`: it has
-    /// recorded itself, and has left the guard.
+    /// A runner whose child stands for a while where it is about to become `program`: it is on
+    /// record, and was told to begin.
     #[track_caller]
     pub fn at_the_door(stage: &Stage, args: &str, program: &Path) -> Self {
         let inject = format!("execve,execveat:delay_enter={}", STANDS.as_micros());
         let traced = Self::start(stage, "execve,execveat", program, &inject, args, program);
-        let holder = stage.holder();
-        let child = traced.child();
-        waits_for("the child on record", DEADLINE, || {
-            (stage.record(&holder)["process"]["pid"] == child).then_some(())
+        let child = traced.recorded(stage);
+        // What it is told comes through a pipe from the runner, which both leave behind.
+        let pipes = |pid: i32| {
+            let open = descriptors(pid).into_iter().map(|(_, target)| target);
+            open.filter(|target| target.starts_with("pipe:"))
+        };
+        let me = i32::try_from(std::process::id()).expect("a pid");
+        let ours: Vec<String> = pipes(me).collect();
+        waits_for("the child to be told", DEADLINE, || {
+            let left: Vec<String> = pipes(child).filter(|pipe| !ours.contains(pipe)).collect();
+            left.is_empty().then_some(())
         });
         traced
     }
 
-    /// A runner whose child stands for a while before it asks for the guard, in which it would
-    /// record itself. The runner itself stands as long before it first asks for it.
+    /// A runner that stands for a while when it has the lock, and has not told its child to begin:
+    /// it is about to leave the guard.
     #[track_caller]
-    pub fn before_the_record(stage: &Stage, args: &str, program: &Path) -> Self {
-        let guard = guard_path(&stage.repo);
-        let inject = format!("openat:delay_enter={}:when=1", STANDS.as_micros());
-        let traced = Self::start(stage, "openat", &guard, &inject, args, program);
-        let child = traced.child();
-        waits_for("the child to be ours", DEADLINE, || {
-            is_ours(child).then_some(())
-        });
+    pub fn before_the_word(stage: &Stage, args: &str, program: &Path) -> Self {
+        let guard = base(&stage.repo).join("merge-queue.json.lock");
+        let inject = format!("/^unlink:delay_exit={}:when=1", STANDS.as_micros());
+        let traced = Self::start(stage, "/^unlink", &guard, &inject, args, program);
+        traced.recorded(stage);
         traced
+    }
+
+    /// The runner's child, once it is on record as what the holder runs.
+    #[track_caller]
+    fn recorded(&self, stage: &Stage) -> i32 {
+        let holder = stage.holder();
+        let child = self.child();
+        waits_for("the child on record", DEADLINE, || {
+            (stage.record(&holder)["process"]["pid"] == child).then_some(child)
+        })
     }
 
     fn start(
