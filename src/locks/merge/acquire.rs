@@ -147,7 +147,7 @@ fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, stale: bool, ru
         if anew {
             record.kind = bid.kind;
             record.process.clone_from(&bid.process);
-            record.ttl = Some(bid.ttl);
+            record.ttl = length_of_lease(bid);
         }
         // A process means something only where it was recorded.
         if anew || record.kind != Kind::Process {
@@ -222,6 +222,11 @@ pub(super) fn holder_record_mut(state: &mut MergeState) -> Option<&mut Participa
     state.records.participant_mut(&id)
 }
 
+/// How long the lease lasts of one that asks so, in seconds, where it has one.
+fn length_of_lease(bid: &Bid) -> Option<f64> {
+    matches!(bid.kind, Kind::Leased | Kind::Attached).then_some(bid.ttl)
+}
+
 /// The record of a holder.
 pub(super) fn participant(
     caller: &Caller,
@@ -239,7 +244,7 @@ pub(super) fn participant(
         checkout: caller.checkout.clone(),
         workplace: bid.workplace.clone(),
         reason: bid.reason.clone(),
-        ttl: matches!(bid.kind, Kind::Leased | Kind::Attached).then_some(bid.ttl),
+        ttl: length_of_lease(bid),
         lease: None,
         process: bid.process.clone(),
         presence: caller
