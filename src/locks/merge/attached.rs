@@ -66,9 +66,10 @@ pub(super) fn has_namesake(state: &MergeState, caller: &Caller, verdicts: &Verdi
 }
 
 /// Gives a newcomer that named nobody the foremost place that a killed call of its checkout left.
-/// Returns whether there was one.
+/// Returns whether there was one. An entry of the id that the lock file names is the holder's, and
+/// goes with it.
 pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdicts) -> bool {
-    if !may_take_over(&next.queue, caller) {
+    if names(next.lock.as_ref(), caller) || !may_take_over(&next.queue, caller) {
         return false;
     }
     let left = |entry: &Entry| {
