@@ -1,6 +1,7 @@
 //! Each decision on states made for it. `committed` does what the store does with a decision,
 //! so that what a decision says of its own result can be tested.
 
+mod attached;
 mod crashes;
 mod decisions;
 mod identities;

@@ -1,0 +1,591 @@
+//! Attached participants: the places that killed ones left, namesakes, visits, commands, and the
+//! lock that is kept while a command runs.
+
+use super::*;
+
+mod keeping;
+mod properties;
+
+const ORPHAN: Verdict = Verdict {
+    orphaned: true,
+    ..Verdict::FRESH
+};
+
+/// A call that names itself, by a process that keeps this presence.
+fn waits_as(name: &str, presence: &str) -> Caller {
+    Caller {
+        presence: Some(presence.to_owned()),
+        ..caller(name)
+    }
+}
+
+/// A call that names nobody, by a process that keeps this presence.
+fn newcomer(name: &str, presence: &str) -> Caller {
+    Caller {
+        explicit: false,
+        ..waits_as(name, presence)
+    }
+}
+
+/// What `merge run` brings along.
+fn run_bid(token: &str) -> Bid {
+    Bid {
+        process: None,
+        token: Some(token.to_owned()),
+        ..bid(Kind::Attached)
+    }
+}
+
+/// A waiter whose process keeps this presence, and that named nobody.
+fn attached(presence: &str) -> Participant {
+    Participant {
+        process: None,
+        presence: Some(presence.to_owned()),
+        inferred: true,
+        ..record(Kind::Attached, -1.0)
+    }
+}
+
+/// Puts these at the end of the queue, each known by a presence of its own name.
+fn joined_by(mut state: MergeState, waiting: &[&str]) -> MergeState {
+    state.queue.extend(queue_of(waiting));
+    for name in waiting {
+        let record = attached(&format!("{name}.presence"));
+        let participants = &mut state.records.participants;
+        participants.insert((*name).to_owned(), record.into());
+    }
+    state
+}
+
+/// `h` holds by the presence `h.presence` and the token `h.token`, and runs `process(7)`.
+fn running(waiting: &[&str]) -> MergeState {
+    let mut state = held(Kind::Attached, &[]);
+    let record = state.records.participant_mut("h").expect("the holder");
+    record.presence = Some("h.presence".to_owned());
+    record.token = Some("h.token".to_owned());
+    record.lease = Some(Lease {
+        from: moment(-60.0),
+        seconds: TTL,
+    });
+    joined_by(state, waiting)
+}
+
+fn ask(state: &MergeState, caller: &Caller, verdicts: &Verdicts) -> (MergeState, Admission) {
+    acquire(state, caller, &run_bid("t"), verdicts, &rules(0.0))
+}
+
+#[test]
+fn an_orphan_is_passed_over_at_once_and_keeps_its_place() {
+    let state = joined_by(free(), &["o", "a", "b"]);
+    let b = waits_as("b", "b.presence");
+    for (ahead, expected) in [(ORPHAN, true), (PRESENT, false), (Verdict::FRESH, false)] {
+        let all = verdicts(None, &[("o", ORPHAN), ("a", ahead), ("b", PRESENT)]);
+        let (next, admission) = ask(&state, &b, &all);
+        let admitted = matches!(admission, Admission::Admitted(_));
+        assert_eq!(admitted, expected, "{ahead:?}");
+        assert_eq!(names(&next), ["o", "a", "b"]);
+        for other in ["o", "a"] {
+            let (before, after) = (&state.records.participants, &next.records.participants);
+            assert_eq!(before[other], after[other], "{other}");
+        }
+    }
+    let all = verdicts(None, &[("o", ORPHAN), ("a", PRESENT), ("b", PRESENT)]);
+    let (taken, _) = ask(&state, &waits_as("a", "a.presence"), &all);
+    let taken = committed(&state, &taken, 0.0);
+    let holding = Verdicts {
+        holder: Some(PRESENT),
+        ..all
+    };
+    let (freed, outcome) = release(&taken, &waits_as("a", "a.presence"), &holding, &rules(1.0));
+    assert_eq!(outcome, Release::Released);
+    assert_eq!(names(&freed), ["o", "b"], "the orphan is first again");
+}
+
+#[test]
+fn who_waits_behind_orphans_alone_is_next() {
+    let state = running(&["o", "a", "b"]);
+    let all = verdicts(
+        Some(PRESENT),
+        &[("o", ORPHAN), ("a", PRESENT), ("b", PRESENT)],
+    );
+    let seen = |name: &str| {
+        let (_, admission) = ask(&state, &waits_as(name, &format!("{name}.presence")), &all);
+        let waiting = waiting(admission);
+        (waiting.position, waiting.next)
+    };
+    assert_eq!(seen("a"), (Some(2), true));
+    assert_eq!(seen("b"), (Some(3), false));
+    let all = verdicts(Some(PRESENT), &[("o", PRESENT), ("b", PRESENT)]);
+    let (_, admission) = ask(&state, &waits_as("a", "a.presence"), &all);
+    assert!(!waiting(admission).next, "one whose process is there");
+}
+
+#[test]
+fn an_orphan_s_own_id_uses_its_place() {
+    let state = joined_by(free(), &["a", "o", "b"]);
+    let all = verdicts(None, &[("a", PRESENT), ("o", ORPHAN), ("b", PRESENT)]);
+    let (next, admission) = ask(&state, &waits_as("o", "new.presence"), &all);
+    let waiting = waiting(admission);
+    assert_eq!((waiting.position, waiting.poll), (Some(2), Poll::Noted));
+    assert_eq!(next.queue, state.queue);
+    let record = &next.records.participants["o"];
+    assert_eq!(record.presence.as_deref(), Some("new.presence"));
+}
+
+#[test]
+fn a_newcomer_takes_the_foremost_place_that_its_checkout_left() {
+    let state = running(&["a", "o1", "b", "o2"]);
+    let all = verdicts(
+        Some(PRESENT),
+        &[
+            ("a", PRESENT),
+            ("o1", ORPHAN),
+            ("b", PRESENT),
+            ("o2", ORPHAN),
+        ],
+    );
+    let (next, admission) = ask(&state, &newcomer("n", "n.presence"), &all);
+    let first = waiting(admission);
+    assert_eq!((first.position, first.poll), (Some(2), Poll::Joined));
+    assert_eq!(names(&next), ["h", "a", "n", "b", "o2"]);
+    assert_eq!(next.queue[2].ts.to_bits(), state.queue[2].ts.to_bits());
+    for place in [0, 1, 3, 4] {
+        assert_eq!(next.queue[place], state.queue[place], "place {place}");
+    }
+    let record = &next.records.participants["n"];
+    assert_eq!(record.presence.as_deref(), Some("n.presence"));
+    assert_eq!(record.queued_ts.to_bits(), next.queue[2].ts.to_bits());
+    let (kept, left) = (&next.records.participants, settle(&next, &all));
+    assert_eq!(kept["o1"], state.records.participants["o1"], "for a crash");
+    assert!(!left.records.participants.contains_key("o1"));
+    assert_eq!(
+        next.records.participants["o2"],
+        state.records.participants["o2"]
+    );
+    // One place for each newcomer, and the end of the queue for whoever finds none.
+    let (next, _) = ask(&next, &newcomer("m", "m.presence"), &all);
+    assert_eq!(names(&next), ["h", "a", "n", "b", "m"]);
+    let (next, admission) = ask(&next, &newcomer("l", "l.presence"), &all);
+    assert_eq!(names(&next), ["h", "a", "n", "b", "m", "l"]);
+    assert_eq!(waiting(admission).position, Some(5));
+}
+
+#[test]
+fn a_free_lock_goes_to_whoever_takes_over_the_first_place() {
+    let state = joined_by(free(), &["o", "a"]);
+    let all = verdicts(None, &[("o", ORPHAN), ("a", PRESENT)]);
+    let (next, admission) = ask(&state, &newcomer("n", "n.presence"), &all);
+    assert_eq!(granted(admission).action, Action::Acquired);
+    assert_eq!(holder(&next).as_deref(), Some("n"));
+    assert_eq!(names(&next), ["n", "a"]);
+    let record = &next.records.participants["n"];
+    assert_eq!(record.queued_ts.to_bits(), state.queue[0].ts.to_bits());
+}
+
+#[test]
+fn nobody_takes_a_place_that_may_not_be_its_own() {
+    type Change = fn(&mut MergeState, &mut Caller, &mut Verdicts);
+    let changes: [(&str, Change, bool); 13] = [
+        ("as it is", |_, _, _| {}, true),
+        ("names itself", |_, who, _| who.explicit = true, false),
+        (
+            "nowhere, as the one before",
+            |state, who, _| {
+                who.checkout = None;
+                state.records.participant_mut("o").expect("o").checkout = None;
+            },
+            false,
+        ),
+        (
+            "in another checkout",
+            |_, who, _| who.checkout = Some("there".to_owned()),
+            false,
+        ),
+        ("of another user", |_, who, _| who.user = 1001, false),
+        ("keeps no presence", |_, who, _| who.presence = None, false),
+        (
+            "left by one that named itself",
+            |state, _, _| state.records.participant_mut("o").expect("o").inferred = false,
+            false,
+        ),
+        (
+            "left by nobody of ours",
+            |state, _, _| {
+                state.records.participants.remove("o");
+            },
+            false,
+        ),
+        (
+            "not left: present",
+            |_, _, all| {
+                all.waiters.insert("o".to_owned(), PRESENT);
+            },
+            false,
+        ),
+        (
+            "not provably left",
+            |_, _, all| {
+                all.waiters.insert("o".to_owned(), Verdict::UNKNOWN);
+            },
+            false,
+        ),
+        (
+            "not left: not judged",
+            |_, _, all| {
+                all.waiters.remove("o");
+            },
+            false,
+        ),
+        (
+            "queued already",
+            |state, who, _| {
+                state.queue.push(Entry::new(&who.id, NOW));
+            },
+            false,
+        ),
+        (
+            "the holder's",
+            |state, _, all| {
+                state.lock = Some(lock_of("o", stamp(-60.0)));
+                let record = state.records.participant_mut("o").expect("o");
+                record.grant = holder_of(Kind::Attached, -60.0).grant;
+                all.holder = Some(Verdict::UNKNOWN);
+            },
+            false,
+        ),
+    ];
+    for (name, change, expected) in changes {
+        let mut state = joined_by(free(), &["a", "o"]);
+        let mut who = newcomer("n", "n.presence");
+        let mut all = verdicts(None, &[("a", PRESENT), ("o", ORPHAN)]);
+        change(&mut state, &mut who, &mut all);
+        let before = state.queue.clone();
+        let (next, _) = acquire(&state, &who, &bid(Kind::Leased), &all, &rules(0.0));
+        let took = next.queue.get(1).is_some_and(|entry| entry.plan_id == "n");
+        assert_eq!(took, expected, "{name}");
+        if !expected {
+            assert_eq!(next.queue[..2], before[..2], "{name}");
+            assert_eq!(names(&next), ["a", "o", "n"], "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_id_that_the_lock_file_names_takes_no_place_of_others() {
+    let mut state = held(Kind::Leased, &[]);
+    state.queue.clear();
+    let state = joined_by(state, &["o"]);
+    let all = verdicts(Some(Verdict::FRESH), &[("o", ORPHAN)]);
+    let stranger = Caller {
+        checkout: Some("there".to_owned()),
+        ..newcomer("h", "n.presence")
+    };
+    let mut state = state;
+    state.records.participant_mut("o").expect("o").checkout = stranger.checkout.clone();
+    let (next, admission) = acquire(&state, &stranger, &bid(Kind::Leased), &all, &rules(0.0));
+    assert_eq!(waiting(admission).position, None);
+    assert_eq!(next.queue, state.queue, "it would go with the holder's");
+}
+
+#[test]
+fn a_run_whose_id_holds_in_another_process_needs_another_id() {
+    let state = running(&["a"]);
+    for verdict in [PRESENT, Verdict::UNKNOWN, Verdict::STALE] {
+        let all = verdicts(Some(verdict), &[("a", PRESENT)]);
+        let (next, admission) = ask(&state, &waits_as("h", "another.presence"), &all);
+        assert_eq!(admission, Admission::Namesake, "{verdict:?}");
+        assert_eq!(next, state);
+    }
+    // Detached, but not the caller's: the same inferred id in another checkout.
+    let state = held(Kind::Leased, &[]);
+    let fresh = verdicts(Some(Verdict::FRESH), &[]);
+    let stranger = Caller {
+        checkout: Some("there".to_owned()),
+        ..newcomer("h", "n.presence")
+    };
+    let (next, admission) = ask(&state, &stranger, &fresh);
+    assert_eq!((next, admission), (state, Admission::Namesake));
+}
+
+#[test]
+fn the_very_process_that_holds_is_told_what_it_has() {
+    let state = running(&["a"]);
+    let all = verdicts(Some(PRESENT), &[("a", PRESENT)]);
+    let (next, admission) = ask(&state, &waits_as("h", "h.presence"), &all);
+    let granted = granted(admission);
+    assert_eq!((granted.action, granted.fence), (Action::Acquired, Some(7)));
+    assert_eq!(next, state);
+}
+
+#[test]
+fn a_run_whose_id_waits_in_another_process_needs_another_id() {
+    let state = running(&["a", "b"]);
+    for (verdict, expected) in [
+        (PRESENT, true),
+        (ORPHAN, false),
+        (Verdict::FRESH, false),
+        (Verdict::UNKNOWN, false),
+    ] {
+        let all = verdicts(Some(PRESENT), &[("a", PRESENT), ("b", verdict)]);
+        let (next, admission) = ask(&state, &waits_as("b", "another.presence"), &all);
+        assert_eq!(admission == Admission::Namesake, expected, "{verdict:?}");
+        assert_eq!(names(&next), ["h", "a", "b"]);
+        let presence = next.records.participants["b"].presence.as_deref();
+        let kept = if expected {
+            "b.presence"
+        } else {
+            "another.presence"
+        };
+        assert_eq!(presence, Some(kept), "{verdict:?}");
+    }
+    let all = verdicts(Some(PRESENT), &[("a", PRESENT), ("b", PRESENT)]);
+    let (_, admission) = ask(&state, &waits_as("b", "b.presence"), &all);
+    assert_eq!(waiting(admission).position, Some(2), "the same process");
+}
+
+#[test]
+fn of_two_waiters_of_one_id_the_present_one_vouches_for_the_place() {
+    let state = running(&["a"]);
+    let another = Caller {
+        presence: Some("another.presence".to_owned()),
+        ..caller("a")
+    };
+    for (who, asks) in [(another, "waits"), (caller("a"), "polls")] {
+        let poll = |verdict| {
+            let all = verdicts(Some(PRESENT), &[("a", verdict)]);
+            let (next, admission) = acquire(&state, &who, &bid(Kind::Leased), &all, &rules(100.0));
+            assert_eq!(waiting(admission).position, Some(1), "{asks}");
+            assert_eq!(next.queue, state.queue, "{asks}");
+            next.records.participants["a"].clone()
+        };
+        let kept = poll(PRESENT);
+        assert_eq!(kept.presence.as_deref(), Some("a.presence"), "{asks}");
+        assert_eq!(kept.kind, Kind::Attached, "{asks}");
+        assert_eq!(kept.ticket, moment(100.0), "{asks}: a sign of life");
+        for gone in [ORPHAN, Verdict::UNKNOWN] {
+            let replaced = poll(gone);
+            assert_eq!(replaced.presence, who.presence, "{asks} {gone:?}");
+        }
+    }
+}
+
+#[test]
+fn a_waiter_is_known_by_its_presence_whatever_it_will_be() {
+    for (wanted, kind) in [
+        (bid(Kind::Plan), Kind::Plan),
+        (bid(Kind::Leased), Kind::Leased),
+        (bid(Kind::Process), Kind::Process),
+        (run_bid("t"), Kind::Attached),
+    ] {
+        let who = waits_as("a", "a.presence");
+        let state = running(&[]);
+        let all = verdicts(Some(PRESENT), &[]);
+        let (next, _) = acquire(&state, &who, &wanted, &all, &rules(0.0));
+        let record = &next.records.participants["a"];
+        assert_eq!(record.kind, Kind::Attached, "{kind:?}");
+        assert_eq!(record.presence, who.presence, "{kind:?}");
+        assert_eq!((&record.process, &record.token), (&None, &None), "{kind:?}");
+        let mut freed = next;
+        freed.lock = None;
+        freed.records.participants.remove("h");
+        freed.queue.remove(0);
+        let all = verdicts(None, &[("a", PRESENT)]);
+        let (next, admission) = acquire(&freed, &who, &wanted, &all, &rules(1.0));
+        assert_eq!(granted(admission).action, Action::Acquired);
+        let record = &next.records.participants["a"];
+        assert_eq!(record.kind, kind, "what it asked to be");
+        let attached = kind == Kind::Attached;
+        assert_eq!(record.presence.is_some(), attached, "{kind:?}");
+        assert_eq!(record.token.is_some(), attached, "{kind:?}");
+    }
+}
+
+#[test]
+fn an_attached_holder_is_granted_with_what_it_will_be_known_by() {
+    let (next, admission) = ask(&free(), &waits_as("a", "a.presence"), &Verdicts::default());
+    assert_eq!(granted(admission).expires_at, None, "no promise has an end");
+    let record = &next.records.participants["a"];
+    assert_eq!(record.lease.map(|lease| lease.from), Some(moment(0.0)));
+    assert_eq!(record.kind, Kind::Attached);
+    assert_eq!(record.presence.as_deref(), Some("a.presence"));
+    assert_eq!(record.token.as_deref(), Some("t"));
+    assert_eq!(record.process, None, "its command has not been started");
+}
+
+#[test]
+fn a_visit_renews_a_lease_and_leaves_all_else() {
+    for verdict in [Verdict::FRESH, Verdict::UNKNOWN, Verdict::STALE] {
+        let state = held(Kind::Leased, &["a"]);
+        let all = verdicts(Some(verdict), &[("a", Verdict::FRESH)]);
+        let who = waits_as("h", "v.presence");
+        let (next, admission) = acquire(&state, &who, &run_bid("v"), &all, &rules(5.0));
+        let granted = granted(admission);
+        assert_eq!(granted.action, Action::AlreadyHeld, "{verdict:?}");
+        assert_eq!(granted.expires_at, Some(NOW + 5.0 + TTL));
+        let mut expected = state.clone();
+        let record = expected.records.participant_mut("h").expect("the holder");
+        record.lease = Some(Lease {
+            from: moment(5.0),
+            seconds: TTL,
+        });
+        record.ticket = moment(5.0);
+        assert_eq!(next, expected, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_visit_touches_nothing_of_a_process_or_a_plan() {
+    for kind in [Kind::Process, Kind::Plan] {
+        for verdict in [Verdict::FRESH, Verdict::UNKNOWN] {
+            let state = held(kind, &["a"]);
+            let all = verdicts(Some(verdict), &[("a", Verdict::FRESH)]);
+            let (next, admission) = ask(&state, &waits_as("h", "v.presence"), &all);
+            let granted = granted(admission);
+            assert_eq!(granted.action, Action::AlreadyHeld, "{kind:?}");
+            assert_eq!(granted.fence, Some(7));
+            assert_eq!(next, state, "{kind:?} {verdict:?}");
+        }
+    }
+    let mut unrecorded = held(Kind::Plan, &["a"]);
+    unrecorded.records.participants.remove("h");
+    let all = verdicts(Some(Verdict::FRESH), &[("a", Verdict::FRESH)]);
+    let (next, admission) = ask(&unrecorded, &waits_as("h", "v.presence"), &all);
+    assert_eq!(granted(admission).action, Action::AlreadyHeld);
+    assert_eq!(next, unrecorded);
+}
+
+#[test]
+fn one_that_is_gone_is_not_visited_but_reclaimed_in_turn() {
+    for kind in [Kind::Process, Kind::Plan] {
+        let who = waits_as("h", "v.presence");
+        let queued = held(kind, &["a", "b"]);
+        let all = verdicts(
+            Some(Verdict::STALE),
+            &[("a", Verdict::FRESH), ("b", Verdict::STALE)],
+        );
+        let (next, admission) = ask(&queued, &who, &all);
+        let behind = waiting(admission);
+        assert_eq!((behind.position, behind.next), (None, false));
+        assert_eq!(next.lock, queued.lock, "{kind:?}: others are ahead");
+        assert_eq!(names(&next), ["h", "a"], "{kind:?}: but not the dead");
+        assert_eq!(next.records.idle.map(|idle| idle.since), Some(moment(0.0)));
+        for others in [held(kind, &[]), held(kind, &["a"])] {
+            let all = verdicts(Some(Verdict::STALE), &[("a", ORPHAN)]);
+            let (next, admission) = ask(&others, &who, &all);
+            let granted = granted(admission);
+            assert_eq!(granted.action, Action::Acquired, "{kind:?}");
+            assert_eq!(granted.reclaimed_from.as_deref(), Some("h"));
+            assert_eq!(granted.fence, Some(8));
+            let record = &next.records.participants["h"];
+            assert_eq!(record.presence.as_deref(), Some("v.presence"));
+            assert_eq!((record.kind, &record.process), (Kind::Attached, &None));
+            assert_eq!(names(&next).last(), Some(&"h"), "a place of its own");
+            assert_eq!(names(&next).iter().filter(|name| **name == "h").count(), 1);
+        }
+    }
+}
+
+#[test]
+fn asking_detached_does_not_renew_an_attached_holder_of_the_id() {
+    let state = running(&["a"]);
+    let all = verdicts(Some(PRESENT), &[("a", PRESENT)]);
+    let (next, admission) = acquire(&state, &caller("h"), &bid(Kind::Leased), &all, &rules(5.0));
+    let blocked = waiting(admission);
+    assert_eq!((blocked.position, blocked.next), (None, false));
+    assert_eq!(next, state, "its lease is its own to renew");
+}
+
+#[test]
+fn a_trial_in_vain_leaves_no_trace() {
+    let mut idle = running(&["a", "dead", "o"]);
+    idle.records.idle = Some(Idle {
+        since: moment(-5.0),
+        host: host(),
+    });
+    let all = verdicts(
+        Some(PRESENT),
+        &[("a", PRESENT), ("dead", Verdict::STALE), ("o", ORPHAN)],
+    );
+    for who in [
+        newcomer("n", "n.presence"),
+        waits_as("n", "n.presence"),
+        caller("n"),
+        waits_as("a", "a.presence"),
+        caller("h"),
+    ] {
+        let (next, admission) = try_acquire(&idle, &who, &bid(Kind::Leased), &all, &rules(50.0));
+        assert!(matches!(admission, Admission::Blocked(_)), "{who:?}");
+        assert_eq!(next, idle, "{who:?}");
+    }
+    let (next, admission) = try_acquire(
+        &idle,
+        &waits_as("h", "n.presence"),
+        &run_bid("t"),
+        &all,
+        &rules(50.0),
+    );
+    assert_eq!((next, admission), (idle, Admission::Namesake));
+    let open = joined_by(free(), &["o"]);
+    let who = newcomer("n", "n.presence");
+    let (next, admission) = try_acquire(&open, &who, &run_bid("t"), &all, &rules(0.0));
+    assert_eq!(granted(admission).action, Action::Acquired);
+    assert_eq!(names(&next), ["n"]);
+}
+
+#[test]
+fn a_trial_finishes_what_was_left_undone_all_the_same() {
+    let mut state = running(&["a"]);
+    state.records.ending = Some(Ending {
+        plan_id: "h".to_owned(),
+        mtime_ns: stamp(-60.0),
+    });
+    let all = verdicts(Some(PRESENT), &[("a", PRESENT)]);
+    let (next, _) = try_acquire(&state, &caller("n"), &bid(Kind::Leased), &all, &rules(0.0));
+    assert_eq!((next.lock.as_ref(), names(&next)), (None, vec!["a"]));
+}
+
+#[test]
+fn only_the_very_process_lets_go_while_the_holder_is_there() {
+    let state = running(&["a"]);
+    for (who, verdict, expected) in [
+        (waits_as("h", "h.presence"), PRESENT, true),
+        (newcomer("h", "h.presence"), PRESENT, true),
+        (waits_as("h", "h.presence"), Verdict::UNKNOWN, true),
+        (caller("h"), PRESENT, false),
+        (waits_as("h", "another.presence"), PRESENT, false),
+        (caller("h"), Verdict::STALE, true),
+        (caller("h"), Verdict::UNKNOWN, true),
+    ] {
+        let all = verdicts(Some(verdict), &[("a", PRESENT)]);
+        let (next, outcome) = release(&state, &who, &all, &rules(0.0));
+        if expected {
+            assert_eq!(outcome, Release::Released, "{who:?} {verdict:?}");
+            assert_eq!((next.lock.as_ref(), names(&next)), (None, vec!["a"]));
+        } else {
+            assert_eq!(outcome, Release::HolderPresent("h".to_owned()));
+            assert_eq!(next, state, "{who:?} {verdict:?}");
+        }
+    }
+    // An inferred caller elsewhere is another: it has nothing to let go.
+    let stranger = inferred("h", 1000, "there");
+    let all = verdicts(Some(PRESENT), &[("a", PRESENT)]);
+    let (next, outcome) = release(&state, &stranger, &all, &rules(0.0));
+    let noop = Release::Noop {
+        holder: Some("h".to_owned()),
+        left: false,
+    };
+    assert_eq!((next, outcome), (state, noop));
+}
+
+#[test]
+fn a_holder_whose_lock_file_vanished_lets_go_for_good() {
+    let mut state = running(&["a"]);
+    state.lock = None;
+    let mut all = verdicts(None, &[("a", PRESENT)]);
+    all.bereft.insert("h".to_owned(), PRESENT);
+    let (next, outcome) = release(&state, &waits_as("h", "h.presence"), &all, &rules(0.0));
+    assert_eq!(outcome, Release::Released);
+    assert_eq!((next.lock.as_ref(), names(&next)), (None, vec!["a"]));
+    // Its process is still there for a moment: nothing may be put back for it.
+    assert_eq!(settle(&next, &all).lock, None);
+}
