@@ -282,11 +282,13 @@ fn a_recorded_lease_bounds_the_doubt_about_an_attached_holder() {
 
 #[test]
 fn an_attached_waiter_is_present_or_not_while_its_ticket_runs() {
-    for (presence, process, present) in [
-        (Alive, None, true),
-        (Absent, Some(Alive), true),
-        (Absent, Some(Absent), false),
-        (Unobservable, Some(Absent), false),
+    for (presence, process, expected) in [
+        (Alive, None, of(Staleness::Fresh, true)),
+        (Absent, Some(Alive), of(Staleness::Fresh, true)),
+        (Absent, Some(Absent), ORPHAN),
+        (Absent, Some(Unobservable), of(Staleness::Fresh, false)),
+        (Unobservable, Some(Absent), of(Staleness::Fresh, false)),
+        (Unobservable, Some(Alive), of(Staleness::Fresh, true)),
     ] {
         let mut shows = vec![("presence", presence)];
         shows.extend(process.map(|process| ("process", process)));
@@ -297,7 +299,7 @@ fn an_attached_waiter_is_present_or_not_while_its_ticket_runs() {
             &later(0.0),
             &world,
         );
-        assert_eq!(found, of(Staleness::Fresh, present));
+        assert_eq!(found, expected, "{presence:?} {process:?}");
     }
     let world = Fake::showing(&[("presence", Alive)]);
     let found = verdict(
@@ -422,4 +424,78 @@ fn text_that_is_no_id_is_dead_and_nothing_is_looked_at() {
             assert_eq!(found, Verdict::STALE);
         }
     }
+}
+
+/// A waiter whose ticket runs, as `judge` finds it where its process is provably gone.
+const ORPHAN: Verdict = Verdict {
+    orphaned: true,
+    ..Verdict::FRESH
+};
+
+#[test]
+fn only_an_attached_waiter_whose_process_is_provably_gone_is_an_orphan() {
+    let all = [Alive, Absent, Unobservable];
+    let mut orphans = 0;
+    for kind in [Kind::Plan, Kind::Attached, Kind::Process, Kind::Leased] {
+        for role in [Role::Holder, Role::Waiter] {
+            for elapsed in [0.0, TICKET_TTL - 1.0, TICKET_TTL, 1e9] {
+                for (presence, process, plan) in all
+                    .into_iter()
+                    .flat_map(|a| all.into_iter().map(move |b| (a, b)))
+                    .flat_map(|(a, b)| all.into_iter().map(move |c| (a, b, c)))
+                {
+                    let world = Fake::showing(&[
+                        ("presence", presence),
+                        ("process", process),
+                        ("plan", plan),
+                        ("worktree", plan),
+                    ]);
+                    let found = verdict(role, Some(&record(kind)), &later(elapsed), &world);
+                    let expected = kind == Kind::Attached
+                        && role == Role::Waiter
+                        && elapsed < TICKET_TTL
+                        && (presence, process) == (Absent, Absent);
+                    assert_eq!(
+                        found.orphaned, expected,
+                        "{kind:?} {role:?} {elapsed} {presence:?} {process:?}"
+                    );
+                    assert!(!expected || found == ORPHAN);
+                    orphans += u32::from(found.orphaned);
+                }
+            }
+        }
+    }
+    assert_eq!(orphans, 2 * 3, "whatever its plan is like, at both times");
+}
+
+#[test]
+fn a_waiter_that_never_started_anything_is_an_orphan_once_its_presence_is_gone() {
+    for (shown, expected) in [(Alive, false), (Absent, true), (Unobservable, false)] {
+        let waiter = Participant {
+            process: None,
+            ..record(Kind::Attached)
+        };
+        let world = Fake::showing(&[("presence", shown)]);
+        let found = verdict(Role::Waiter, Some(&waiter), &later(0.0), &world);
+        assert_eq!(found.orphaned, expected, "{shown:?}");
+        assert_eq!(found.staleness, Staleness::Fresh, "its ticket runs");
+        assert_eq!(*world.asked.borrow(), ["presence"]);
+    }
+}
+
+#[test]
+fn an_orphan_by_a_clock_that_cannot_be_compared_is_unknown_and_an_orphan() {
+    let elsewhere = at(9e9, 1.0, machine("theirs", "another"));
+    let world = Fake::showing(&[("presence", Absent), ("process", Absent)]);
+    let found = verdict(
+        Role::Waiter,
+        Some(&record(Kind::Attached)),
+        &elsewhere,
+        &world,
+    );
+    let expected = Verdict {
+        orphaned: true,
+        ..Verdict::UNKNOWN
+    };
+    assert_eq!(found, expected);
 }
