@@ -314,6 +314,18 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_is_bounded_only_where_that_is_set() {
+        let bound = |text| given("locks.waitTimeout", text).map(|s| s.wait_timeout);
+        assert_eq!(bound("5m").ok(), Some(Some(Duration::from_secs(300))));
+        assert_eq!(bound("0").ok(), Some(Some(Duration::ZERO)), "not at all");
+        let message = bound("never").map_err(|error| error.message().to_owned());
+        assert_eq!(
+            message.err().as_deref(),
+            Some("locks.waitTimeout is 'never'")
+        );
+    }
+
+    #[test]
     fn a_bad_value_names_its_source() {
         let message = given("locks.ttl", "soon\n").map_err(|error| error.message().to_owned());
         assert_eq!(message.err().as_deref(), Some("locks.ttl is 'soon\\n'"));

@@ -137,3 +137,159 @@ fn estimate(scene: &Scene, typical: f64, now: f64) -> Option<f64> {
     let ahead = f64::from(u32::try_from(ahead).unwrap_or(u32::MAX));
     Some(held + ahead * typical)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    const NOW: f64 = 1_000_000.0;
+
+    fn said(scene: &Scene, left: Option<f64>, typical: Option<f64>) -> String {
+        line("the merge lock", scene, left, typical, NOW)
+    }
+
+    fn behind(holder: Option<&str>) -> Scene {
+        Scene {
+            position: Some(2),
+            waiting: 5,
+            holder: holder.map(Into::into),
+            ..Scene::default()
+        }
+    }
+
+    #[test]
+    fn the_line_says_what_is_known_and_no_more() {
+        let known = Scene {
+            since: Some(NOW - 725.0),
+            workplace: Some("/r/wt/alpha".to_owned()),
+            reason: Some("rebase".to_owned()),
+            ..behind(Some("alpha"))
+        };
+        let nowhere = Scene {
+            position: None,
+            ..behind(None)
+        };
+        for (scene, left, typical, expected) in [
+            (
+                behind(None),
+                None,
+                None,
+                "waiting for the merge lock, place 2 of 5; nobody holds it",
+            ),
+            (
+                nowhere,
+                None,
+                Some(60.0),
+                "waiting for the merge lock; nobody holds it",
+            ),
+            (
+                behind(Some("alpha")),
+                None,
+                None,
+                "waiting for the merge lock, place 2 of 5; held by alpha",
+            ),
+            (
+                behind(Some("alpha")),
+                Some(29.2),
+                None,
+                "waiting for the merge lock, place 2 of 5; held by alpha; 30s left to wait",
+            ),
+            (
+                known.clone(),
+                None,
+                None,
+                "waiting for the merge lock, place 2 of 5; held by alpha for 12m in /r/wt/alpha \
+                 (rebase)",
+            ),
+            (
+                known,
+                Some(300.0),
+                Some(1000.0),
+                "waiting for the merge lock, place 2 of 5; held by alpha for 12m in /r/wt/alpha \
+                 (rebase); 5m left to wait; about 21m to go",
+            ),
+        ] {
+            assert_eq!(said(&scene, left, typical), expected);
+        }
+    }
+
+    #[test]
+    fn the_estimate_is_what_is_left_of_the_holder_and_those_ahead() {
+        let since = |holder: Option<&str>, position, ago: Option<f64>| Scene {
+            position,
+            since: ago.map(|ago| NOW - ago),
+            ..behind(holder)
+        };
+        for (scene, expected) in [
+            (since(Some("a"), Some(1), Some(40.0)), Some(60.0)),
+            (since(Some("a"), Some(1), None), Some(100.0)),
+            (since(Some("a"), Some(3), Some(40.0)), Some(260.0)),
+            // One that holds for longer than most may end at any time.
+            (since(Some("a"), Some(2), Some(1e6)), Some(100.0)),
+            (since(None, Some(1), None), Some(0.0)),
+            (since(None, Some(2), None), Some(100.0)),
+            (since(Some("a"), None, Some(40.0)), None),
+        ] {
+            let found = estimate(&scene, 100.0, NOW);
+            assert_eq!(
+                found.map(f64::to_bits),
+                expected.map(f64::to_bits),
+                "{scene:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_names_are_clipped() {
+        let long = "x".repeat(500);
+        let scene = Scene {
+            workplace: Some(long.clone()),
+            reason: Some(long.clone()),
+            ..behind(Some(&long))
+        };
+        let line = said(&scene, None, None);
+        assert!(line.chars().count() < 320, "{line}");
+        assert_eq!(line.matches('…').count(), 3);
+    }
+
+    #[test]
+    fn something_is_shown_at_once_and_then_in_time() {
+        let voice = Voice::new(false, false, false);
+        let mut progress = Progress::new(&voice, "the merge lock", None);
+        let interval = if voice.is_terminal() { 1.0 } else { 30.0 };
+        assert_eq!(progress.again_in().to_bits(), 0.0_f64.to_bits());
+        progress.scene(&behind(None), None);
+        let first = progress.shown_at.expect("shown at once");
+        let left = progress.again_in();
+        assert!(left > 0.0 && left <= interval, "{left}");
+        progress.scene(&behind(None), None);
+        assert_eq!(progress.shown_at, Some(first), "not yet again");
+        progress.shown_at = Some(first - interval);
+        progress.scene(&behind(None), None);
+        assert!(progress.shown_at.is_some_and(|at| at >= first), "again");
+    }
+
+    #[test]
+    fn a_quiet_wait_shows_nothing_for_ever() {
+        let voice = Voice::new(true, false, false);
+        let mut progress = Progress::new(&voice, "the merge lock", None);
+        progress.scene(&behind(None), None);
+        assert_eq!(progress.shown_at, None);
+        assert!(progress.again_in().is_infinite());
+    }
+
+    #[test]
+    fn the_same_trouble_is_said_once() {
+        let voice = Voice::new(true, false, false);
+        let mut progress = Progress::new(&voice, "the merge lock", None);
+        let trouble = |what: &str| Error::new(ErrorKind::Io, what);
+        progress.trouble(&trouble("the disk is full"));
+        let said = progress.said.clone();
+        assert_eq!(said.as_deref(), Some("the disk is full; trying on"));
+        progress.trouble(&trouble("the disk is full"));
+        assert_eq!(progress.said, said);
+        progress.trouble(&trouble("it is gone"));
+        assert_eq!(progress.said.as_deref(), Some("it is gone; trying on"));
+    }
+}

@@ -106,3 +106,66 @@ fn verb(args: &[OsString]) -> String {
     }
     words.join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    fn hint(line: &str) -> Option<String> {
+        match parse(&words(line)) {
+            Err(Refusal::Usage(error)) => error.hint().map(str::to_owned),
+            Err(other) => panic!("{line}: {other:?}"),
+            Ok(_) => panic!("{line} is a command"),
+        }
+    }
+
+    #[test]
+    fn a_duration_apart_from_its_flag_is_put_right() {
+        for verb in ["acquire", "run"] {
+            let found = hint(&format!("git-locks merge {verb} --wait 5m"));
+            let expected = match verb {
+                // What follows is the command to run, but it has to stand behind two dashes.
+                "run" | "acquire" => Some("write it as --wait=5m".to_owned()),
+                _ => None,
+            };
+            assert_eq!(found, expected, "{verb}");
+        }
+        assert_eq!(
+            hint("git-locks merge run --wait 90 -- true").as_deref(),
+            Some("write it as --wait=90")
+        );
+        for line in [
+            "git-locks merge acquire --wait soon",
+            "git-locks merge run --nonsense -- x --wait 5m",
+        ] {
+            let found = hint(line);
+            let about_wait = found.is_some_and(|hint| hint.contains("--wait="));
+            assert!(!about_wait, "{line}");
+        }
+        let long = hint(&format!(
+            "git-locks merge acquire --wait {}",
+            "9".repeat(500)
+        ));
+        assert!(long.is_some_and(|hint| hint.len() < 80));
+    }
+
+    #[test]
+    fn a_line_that_names_run_is_told_from_others() {
+        for (line, expected) in [
+            ("git-locks merge run --wait 5m -- x", true),
+            ("git-locks merge run", true),
+            ("git-locks -q merge run --nonsense", true),
+            ("git-locks merge acquire --nonsense", false),
+            ("git-locks merge acquire -- merge run", false),
+            ("git-locks merge -- run", false),
+            ("git-locks run", false),
+            ("git-locks", false),
+        ] {
+            assert_eq!(names_run(&words(line)), expected, "{line}");
+        }
+    }
+}

@@ -81,3 +81,56 @@ pub fn interrupted_before_start(signal: i32) -> Error {
     let message = format!("interrupted by {name} before the command was started");
     Error::new(ErrorKind::Interrupted(signal), message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_none_only_for_an_endless_wait() {
+        assert_eq!(Patience::None.budget(), Some(0.0));
+        let span = Duration::from_millis(1500);
+        assert_eq!(Patience::For(span).budget(), Some(1.5));
+        assert_eq!(Patience::Endless.budget(), None);
+    }
+
+    #[test]
+    fn a_duration_that_is_none_is_a_usage_error_that_names_the_flag() {
+        assert_eq!(
+            duration("1m30s", "--wait").ok(),
+            Some(Duration::from_secs(90))
+        );
+        assert_eq!(duration("0", "--wait").ok(), Some(Duration::ZERO));
+        for given in ["", "soon", "-1s", "5 m"] {
+            let error = duration(given, "--max-hold").expect_err("no duration");
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            let expected = format!("--max-hold: '{given}' is not a duration");
+            assert_eq!(error.to_string(), expected);
+        }
+        let long = duration(&"9x".repeat(500), "--wait").expect_err("no duration");
+        assert!(long.to_string().len() < 200, "{long}");
+    }
+
+    #[test]
+    fn an_interrupted_wait_says_by_what_and_what_became_of_the_place() {
+        let left = interrupted(15, &Ok(()));
+        assert_eq!(left.kind(), ErrorKind::Interrupted(15));
+        assert_eq!(
+            left.to_string(),
+            "interrupted by TERM; the place in the queue is given up"
+        );
+        let stayed = interrupted(2, &Err(Error::new(ErrorKind::Timeout, "the guard is busy")));
+        assert_eq!(stayed.kind(), ErrorKind::Interrupted(2));
+        let words = stayed.to_string();
+        assert!(words.starts_with("interrupted by INT; "), "{words}");
+        assert!(
+            words.ends_with("could not be given up, but keeps nobody waiting: the guard is busy")
+        );
+        let early = interrupted_before_start(1);
+        assert_eq!(early.kind(), ErrorKind::Interrupted(1));
+        assert_eq!(
+            early.to_string(),
+            "interrupted by HUP before the command was started"
+        );
+    }
+}
