@@ -233,6 +233,15 @@ fn refused_and_renewed() {
             check,
         ],
     );
+    reads(
+        &Report::MergeRefused(s::own_parent()),
+        &[
+            "Refused: alpha holds the merge lock for the very command that asks: \
+             it would wait for itself.",
+            "Inside a run the lock is held already; keep GIT_LOCKS_LOCK and GIT_LOCKS_TOKEN in \
+             the environment to go straight through.",
+        ],
+    );
     let again = "Stop what relies on it, and acquire it again as you did before.";
     for (holder, expected) in [
         (Some("alpha"), "alpha holds it now."),

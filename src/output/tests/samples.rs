@@ -112,6 +112,15 @@ pub(super) fn refused() -> MergeRefused {
     }
 }
 
+/// The answer to a call that would wait for its own parent.
+pub(super) fn own_parent() -> MergeRefused {
+    MergeRefused {
+        reason: Refusal::OwnParent,
+        staleness: None,
+        ..refused()
+    }
+}
+
 pub(super) fn renewed() -> MergeRenewed {
     MergeRenewed {
         status: Status::Success,
@@ -227,7 +236,7 @@ pub(super) fn hostile_held() -> MergeHeld {
     }
 }
 
-/// One report of each variant, in the order of [`Report`], then the hostile one.
+/// One report of each variant, in the order of [`Report`], then the hostile one and another refusal.
 pub(super) fn all() -> Vec<Report> {
     vec![
         Report::MergeAdmitted(admitted()),
@@ -245,5 +254,6 @@ pub(super) fn all() -> Vec<Report> {
         Report::WindowReleased(window_released()),
         Report::Failed(failed()),
         Report::MergeHeld(hostile_held()),
+        Report::MergeRefused(own_parent()),
     ]
 }

@@ -4,7 +4,7 @@ use super::samples::all;
 use super::*;
 
 /// For each report of [`all`]: its TOON and its JSON.
-const EXPECTED: [(&str, &str); 15] = [
+const EXPECTED: [(&str, &str); 16] = [
     (
         r"status: success
 plan_id: beta
@@ -336,6 +336,22 @@ reason: "evil[2J\nx"
   "holder_since": 1764516415.25,
   "holder_where": "evil[2J\nx",
   "reason": "evil[2J\nx"
+}
+"#,
+    ),
+    (
+        r"status: refused
+plan_id: beta
+reason: own_parent
+holder: alpha
+lock_path: /r/.plan/local/merge.lock
+",
+        r#"{
+  "status": "refused",
+  "plan_id": "beta",
+  "reason": "own_parent",
+  "holder": "alpha",
+  "lock_path": "/r/.plan/local/merge.lock"
 }
 "#,
     ),
