@@ -500,11 +500,11 @@ mod tests {
     fn what_others_send_is_passed_on() {
         for signal in signals::ENDING {
             let target = Target::new();
-            assert!(target.post().pass_on(&arrival(signal, false, false), 5.0));
+            assert!(target.post().pass_on(arrival(signal, false, false), 5.0));
             assert_eq!(target.dies_of(), Some(signal));
         }
         let target = Target::new();
-        assert!(target.post().pass_on(&arrival(WINCH, false, false), 5.0));
+        assert!(target.post().pass_on(arrival(WINCH, false, false), 5.0));
     }
 
     #[test]
@@ -513,7 +513,7 @@ mod tests {
             let mut target = Target::new();
             // That it has hung up, it tells the leader of the session alone.
             let expected = signal == signals::HUP && process::leads_session();
-            let passed = target.post().pass_on(&arrival(signal, true, false), 5.0);
+            let passed = target.post().pass_on(arrival(signal, true, false), 5.0);
             assert_eq!(passed, expected, "{signal}");
             assert_eq!(target.lives(), !expected, "{signal}");
         }
@@ -523,7 +523,7 @@ mod tests {
     fn what_is_not_for_the_command_is_not_passed_on() {
         for signal in [signals::CHILD, USR1] {
             let target = Target::new();
-            assert!(!target.post().pass_on(&arrival(signal, false, false), 5.0));
+            assert!(!target.post().pass_on(arrival(signal, false, false), 5.0));
         }
     }
 
@@ -534,7 +534,7 @@ mod tests {
             let mut post = target.post();
             let all = signals.iter();
             all.map(|(signal, kernel, parent, at)| {
-                post.pass_on(&arrival(*signal, *kernel, *parent), *at)
+                post.pass_on(arrival(*signal, *kernel, *parent), *at)
             })
             .collect()
         };
@@ -557,13 +557,13 @@ mod tests {
         assert_eq!(insisting, [false, false, true], "from the first on");
         let mixed = Target::new();
         let mut post = mixed.post();
-        assert!(!post.pass_on(&arrival(INT, true, false), 5.0));
+        assert!(!post.pass_on(arrival(INT, true, false), 5.0));
         assert!(
-            post.pass_on(&arrival(WINCH, false, true), 5.1),
+            post.pass_on(arrival(WINCH, false, true), 5.1),
             "another signal"
         );
         assert!(
-            !post.pass_on(&arrival(INT, false, true), 5.2),
+            !post.pass_on(arrival(INT, false, true), 5.2),
             "still the same"
         );
     }

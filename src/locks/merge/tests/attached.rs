@@ -30,7 +30,7 @@ fn newcomer(name: &str, presence: &str) -> Caller {
 /// What `merge run` brings along.
 fn run_bid(token: &str) -> Bid {
     Bid {
-        process: None,
+        process: Some(process(99)),
         token: Some(token.to_owned()),
         ..bid(Kind::Attached)
     }

@@ -1,4 +1,4 @@
-//! The command that a holder starts, and a holder that looks after its lock.
+//! A holder that looks after its lock.
 
 use super::*;
 
@@ -41,77 +41,6 @@ fn names_now(waiting: &[&str], found: Holder, verdict: Verdict) -> (MergeState, 
 fn is_recorded_as_held(state: &MergeState) -> bool {
     let record = state.holder_record();
     record.is_some_and(|record| record.token.as_deref() == Some("h.token"))
-}
-
-#[test]
-fn a_command_is_recorded_only_with_the_token_of_the_holder() {
-    let state = running(&["a"]);
-    let all = verdicts(Some(PRESENT), &[("a", PRESENT)]);
-    let elsewhere = Rules {
-        now: Now {
-            host: Host {
-                pid_ns: Some(2),
-                ..host()
-            },
-            ..rules(5.0).now
-        },
-        ..rules(5.0)
-    };
-    let (next, recorded) = record_child(&state, "h.token", &process(99), &all, &elsewhere);
-    assert!(recorded);
-    let mut expected = state.clone();
-    let record = expected.records.participant_mut("h").expect("the holder");
-    record.process = Some(process(99));
-    record.host = elsewhere.now.host.clone().into();
-    record.ticket = moment(5.0);
-    assert_eq!(next, expected);
-    for token in ["", "h", "another"] {
-        let (next, recorded) = record_child(&state, token, &process(99), &all, &rules(5.0));
-        assert!(!recorded, "{token:?}");
-        assert_eq!(next, state, "{token:?}");
-    }
-}
-
-#[test]
-fn no_command_is_started_under_a_lock_that_is_not_had() {
-    type Change = fn(&mut MergeState);
-    let changes: [(&str, Change); 6] = [
-        ("gone", |state| state.lock = None),
-        ("another's", |state| {
-            state.lock = Some(lock_of("a", stamp(-3.0)));
-        }),
-        ("made anew", |state| {
-            state.lock = Some(lock_of("h", stamp(-3.5)));
-        }),
-        ("let go", |state| {
-            state.records.ending = Some(Ending {
-                plan_id: "h".to_owned(),
-                mtime_ns: stamp(-60.0),
-            });
-        }),
-        ("detached", |state| {
-            state.records.participant_mut("h").expect("h").kind = Kind::Process;
-        }),
-        ("without a token", |state| {
-            state.records.participant_mut("h").expect("h").token = None;
-        }),
-    ];
-    for (name, change) in changes {
-        let mut state = running(&["a"]);
-        change(&mut state);
-        let all = verdicts(Some(Verdict::UNKNOWN), &[("a", PRESENT)]);
-        let (next, recorded) = record_child(&state, "h.token", &process(99), &all, &rules(5.0));
-        assert!(!recorded, "{name}");
-        assert_eq!(next, settle(&state, &all), "{name}");
-    }
-    // Where the holder is provably there, its vanished lock is put back, and counts.
-    let mut state = running(&["a"]);
-    state.lock = None;
-    let mut all = verdicts(None, &[]);
-    all.bereft.insert("h".to_owned(), PRESENT);
-    let (next, recorded) = record_child(&state, "h.token", &process(99), &all, &rules(5.0));
-    assert!(recorded);
-    assert_eq!(holder(&next).as_deref(), Some("h"));
 }
 
 #[test]

@@ -60,17 +60,15 @@ enum Call {
     Release,
     Evict,
     Renew,
-    RecordChild,
     Keep,
 }
 
-const CALLS: [Call; 7] = [
+const CALLS: [Call; 6] = [
     Call::Acquire,
     Call::TryAcquire,
     Call::Release,
     Call::Evict,
     Call::Renew,
-    Call::RecordChild,
     Call::Keep,
 ];
 
@@ -81,7 +79,7 @@ impl Scene {
             default_ttl: TTL,
             ticket_ttl: TICKET_TTL,
         };
-        state.judge(&terms, &self.seen)
+        state.judge(Some(&self.caller), &terms, &self.seen)
     }
 
     /// The decision, and whether it gave the lock to the caller.
@@ -101,11 +99,6 @@ impl Scene {
             Call::Release => (release(state, caller, &all, rules).0, false),
             Call::Evict => (evict(state, caller, &all, rules).0, false),
             Call::Renew => (renew(state, caller, bid, &all, rules).0, false),
-            Call::RecordChild => {
-                let token = bid.token.as_deref().unwrap_or("none");
-                let (next, _) = record_child(state, token, &process(0), &all, rules);
-                (next, false)
-            }
             Call::Keep => {
                 let (caller, bid) = self.keeper();
                 (keep(state, &caller, &bid, &all, rules).0, false)
