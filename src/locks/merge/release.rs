@@ -42,6 +42,10 @@ pub fn release(
         return (next, Release::HolderPresent(caller.id.as_str().to_owned()));
     }
     let_go(&mut next, caller.id.as_str(), rules);
+    if state.lock.is_none() {
+        // Its lock file had vanished: nothing is left to be gone before its record.
+        next.records.participants.remove(caller.id.as_str());
+    }
     (next, Release::Released)
 }
 
