@@ -409,7 +409,11 @@ fn an_attached_holder_is_granted_with_what_it_will_be_known_by() {
     assert_eq!(record.kind, Kind::Attached);
     assert_eq!(record.presence.as_deref(), Some("a.presence"));
     assert_eq!(record.token.as_deref(), Some("t"));
-    assert_eq!(record.process, None, "its command has not been started");
+    assert_eq!(
+        record.process,
+        Some(process(99)),
+        "what will be its command"
+    );
 }
 
 #[test]
@@ -478,7 +482,8 @@ fn one_that_is_gone_is_not_visited_but_reclaimed_in_turn() {
             assert_eq!(granted.fence, Some(8));
             let record = &next.records.participants["h"];
             assert_eq!(record.presence.as_deref(), Some("v.presence"));
-            assert_eq!((record.kind, &record.process), (Kind::Attached, &None));
+            assert_eq!(record.kind, Kind::Attached);
+            assert_eq!(record.process, Some(process(99)));
             assert_eq!(names(&next).last(), Some(&"h"), "a place of its own");
             assert_eq!(names(&next).iter().filter(|name| **name == "h").count(), 1);
         }
@@ -588,4 +593,21 @@ fn a_holder_whose_lock_file_vanished_lets_go_for_good() {
     assert_eq!((next.lock.as_ref(), names(&next)), (None, vec!["a"]));
     // Its process is still there for a moment: nothing may be put back for it.
     assert_eq!(settle(&next, &all).lock, None);
+}
+
+#[test]
+fn an_attached_caller_is_not_granted_before_there_is_what_it_will_run() {
+    let unready = Bid {
+        process: None,
+        ..run_bid("t")
+    };
+    let who = waits_as("a", "a.presence");
+    let (next, admission) = acquire(&free(), &who, &unready, &Verdicts::default(), &rules(0.0));
+    let waiting = waiting(admission);
+    assert!(waiting.next, "it need only get ready");
+    assert_eq!((next.lock.clone(), names(&next)), (None, vec!["a"]));
+    let ready = run_bid("t");
+    let (next, admission) = acquire(&next, &who, &ready, &Verdicts::default(), &rules(1.0));
+    assert_eq!(granted(admission).action, Action::Acquired);
+    assert_eq!(holder(&next).as_deref(), Some("a"));
 }
