@@ -438,3 +438,27 @@ fn a_decision_run_again_on_its_own_result_changes_nothing() {
         }
     }
 }
+
+#[test]
+fn one_that_leaves_gives_up_its_own_place_and_nobody_else_s() {
+    let waits = |presence: &str| Caller {
+        presence: Some(presence.to_owned()),
+        ..caller("a")
+    };
+    let fresh = verdicts(Some(Verdict::FRESH), &[("a", Verdict::FRESH)]);
+    let state = held(Kind::Leased, &[]);
+    let (state, _) = acquire(&state, &waits("x"), &bid(Kind::Leased), &fresh, &rules(0.0));
+    assert_eq!(names(&state), ["h", "a"]);
+    let (next, ()) = leave(&state, &waits("y"), &fresh, &rules(0.0));
+    assert_eq!(next, state, "another process waits there");
+    let (next, ()) = leave(&state, &waits("x"), &fresh, &rules(0.0));
+    assert_eq!(names(&next), ["h"]);
+    assert_eq!(next.lock, state.lock);
+    // The same id holds the lock, without a process.
+    let holds = Caller {
+        id: caller("h").id,
+        ..waits("x")
+    };
+    let (next, ()) = leave(&state, &holds, &fresh, &rules(0.0));
+    assert_eq!(next, state);
+}
