@@ -215,16 +215,13 @@ fn what_another_process_has_under_the_same_id_stays() {
         return;
     }
     let (env, repo) = kept();
-    env.merge(&repo, "acquire --as polls").exits(75);
-    for id in ["keeper", "polls"] {
-        let stopped = stopped_in_guard(&env, &repo);
-        let call = env.call(&repo).args("merge run --as").arg(id);
-        let mut running = call.cmd(["true"]).start();
-        at_the_guard(&running, &repo);
-        running.signal(TERM);
-        drop(stopped);
-        running.wait(SOON).exits(128 + TERM);
-        assert_eq!(waiting(&repo), ["keeper", "polls"], "{id}");
-        assert_eq!(holder(&repo).as_deref(), Some("keeper\n"), "{id}");
-    }
+    let stopped = stopped_in_guard(&env, &repo);
+    let call = env.call(&repo).args("merge run --as keeper");
+    let mut running = call.cmd(["true"]).start();
+    at_the_guard(&running, &repo);
+    running.signal(TERM);
+    drop(stopped);
+    running.wait(SOON).exits(128 + TERM);
+    assert_eq!(holder(&repo).as_deref(), Some("keeper\n"));
+    assert_eq!(waiting(&repo), ["keeper"]);
 }

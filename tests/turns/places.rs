@@ -103,6 +103,8 @@ fn a_stopped_one_is_not_taken_for_dead() {
     let first = nameless(&env, &repo, &gate);
     wait_until_queued(&repo, 1);
     let ids = waiters(&repo);
+    // Stopped any earlier, it might keep the guard.
+    first.says("waiting for the merge lock");
     first.signal(19);
     waits_for("it to stop", DEADLINE, || {
         (crate::common::turns::state(first.pid()) == Some('T')).then_some(())

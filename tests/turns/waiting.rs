@@ -286,6 +286,8 @@ fn a_stopped_waiter_keeps_its_place_and_goes_on() {
     let (env, repo) = kept();
     let mut first = waiter(&env, &repo, "w");
     wait_until_queued(&repo, 1);
+    // Stopped any earlier, it might keep the guard.
+    first.says("waiting for the merge lock");
     first.signal(STOP);
     eventually(DEADLINE, || state(first.pid()) == Some('T'));
     keeper_leaves(&env, &repo);
