@@ -24,7 +24,7 @@ use std::process::{Child, Command, ExitStatus};
 use crate::error::{Error, ErrorKind, Result, reason};
 use crate::exit::Exit;
 use crate::sys::process::{self, ProcessId, Sight};
-use crate::sys::signals::{self, Arrival};
+use crate::sys::signals::{self, Arrival, Signals};
 use crate::sys::{clock, inherit};
 use crate::text;
 use crate::voice::Voice;
@@ -171,11 +171,17 @@ impl Running {
 /// then becomes `command`. Returns only when that cannot be, or, without an error, when the word did
 /// not come.
 pub fn wait_and_become(number: i32, command: &[OsString]) -> Result<()> {
+    // The terminal's Ctrl-\ is the runner's to answer: here it would only leave a core file.
+    let mut caught = Signals::arm(&[signals::QUIT])?;
     let mut words = String::new();
     let read = inherit::take(number).and_then(|mut pipe| pipe.read_to_string(&mut words));
     let Some(lines) = read.ok().and_then(|_| words.strip_suffix("\n\n")) else {
         return Ok(());
     };
+    if caught.take().iter().any(Arrival::ends) {
+        let message = "interrupted before the command began";
+        return Err(Error::new(ErrorKind::Interrupted(signals::QUIT), message));
+    }
     let environment = lines.lines().filter_map(|line| line.split_once('='));
     let (program, arguments) = split(command)?;
     let mut command = Command::new(program);

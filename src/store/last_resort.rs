@@ -36,11 +36,12 @@ impl LastResort {
         file::instance(&store.lock_path).is_ok_and(|there| there.as_ref() == Some(&self.lock))
     }
 
-    /// Removes the lock file, if it is still the one that this was prepared for.
+    /// Removes the lock file, if it is still the one that this was prepared for; returns whether it
+    /// was.
     ///
     /// # Errors
     /// `Timeout` when the guard cannot be had within `patience`; or a system call failed.
-    pub fn remove_lock(&self, store: &MergeStore<'_>, patience: Duration) -> Result<()> {
+    pub fn remove_lock(&self, store: &MergeStore<'_>, patience: Duration) -> Result<bool> {
         let deadline = Instant::now() + patience;
         let mut backoff = Backoff::new(Duration::from_micros(200), Duration::from_millis(5));
         loop {
@@ -54,10 +55,11 @@ impl LastResort {
         if !file::is_at(&self.kernel, &store.guard_path)? {
             return Err(Self::no_guard(store));
         }
-        if self.is_current(store) {
+        let current = self.is_current(store);
+        if current {
             file::remove(&store.lock_path)?;
         }
-        Ok(())
+        Ok(current)
     }
 
     fn no_guard(store: &MergeStore<'_>) -> Error {

@@ -44,6 +44,8 @@ pub const TERM: i32 = libc::SIGTERM;
 /// See [`TERM`].
 pub const HUP: i32 = libc::SIGHUP;
 /// See [`TERM`].
+pub const QUIT: i32 = libc::SIGQUIT;
+/// See [`TERM`].
 pub const KILL: i32 = libc::SIGKILL;
 /// A child has ended or stopped: `CHLD`.
 pub const CHILD: i32 = libc::SIGCHLD;

@@ -364,7 +364,11 @@ fn let_go(
             let patience = context.settings.guard_timeout;
             let removed = last_resort.map(|last| last.remove_lock(&store, patience));
             match removed {
-                Some(Ok(())) => voice.warn(format!("the release could not be recorded: {error}")),
+                Some(Ok(true)) => voice.warn(format!("the release could not be recorded: {error}")),
+                Some(Ok(false)) => {
+                    voice.warn("the lock was not held any more when the command had ended");
+                    return false;
+                }
                 _ => voice.warn(format!(
                     "the lock could not be let go: {error}; \
                      it counts as free once this process has ended"
