@@ -413,7 +413,7 @@ impl<'a> Watching<'a> {
             Ok(Kept::Restored) => {
                 self.keep_at = now + self.held.keep_every();
                 self.voice
-                    .warn("the lock was taken away while the command runs; nobody had it, so it is held again");
+                    .warn("the lock was taken away while the command runs; nobody has it, so it is held again");
             }
             Ok(Kept::Unclear) => self.keep_at = self.keep_at.max(now + LOOK),
             Ok(Kept::Lost(holder)) => self.lose(holder.as_deref(), post, now),

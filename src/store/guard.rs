@@ -64,8 +64,9 @@ impl Gate<'_> {
     fn pause(&self, backoff: &mut Backoff) -> Result<bool> {
         if self.interrupted.is_some_and(|interrupted| interrupted()) {
             let guard = text::path(self.kernel);
-            let message = format!("interrupted while waiting for the guard {guard}");
-            return Err(Error::new(ErrorKind::Timeout, message));
+            let message = format!("gave up trying for the guard {guard}");
+            return Err(Error::new(ErrorKind::Timeout, message)
+                .with_hint("somebody has been inside it for long; then try again"));
         }
         Ok(backoff.pause_until(self.deadline))
     }

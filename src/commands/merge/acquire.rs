@@ -120,6 +120,7 @@ fn wait_for(
         args.no_title_token,
         bell.as_ref(),
     )?;
+    turn.limit(patience.budget());
     let mut progress = turn.progress();
     let waited = wait(&mut turn, patience.budget(), &mut senses, &mut progress);
     context.voice.hush();

@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::identity::Identity;
 use crate::locks::merge::{self, Admission, Bid, Keeping, MergeState, Release, Renewal};
 use crate::participant::Kind;
-use crate::report::{Action, Outcome};
+use crate::report::{Action, Failed, Outcome, Report};
 use crate::run::{self, Ended, Held, Kept, Parked, Running, Treatment};
 use crate::store::last_resort::LastResort;
 use crate::store::merge::Purpose;
@@ -50,7 +50,16 @@ pub fn run(args: &cli::Run, context: &Context) -> Result<Outcome, Failure> {
     }
     let identity = context.identity(&args.who)?;
     let id = identity.id.clone();
-    run_as(args, limits, patience, &identity, context).map_err(|error| failure(error, &id))
+    let ran = run_as(args, limits, patience, &identity, context);
+    ran.or_else(|error| {
+        if error.kind() != ErrorKind::Timeout {
+            return Err(failure(error, &id));
+        }
+        // The guard was not to be had, so neither was the lock.
+        let failed = Failed::new(&error, Some(id.as_str().to_owned()));
+        let exit = Exit::of_command(args.blocked_code);
+        Ok(Outcome::Aside(Box::new(Report::Failed(failed)), exit))
+    })
 }
 
 /// How long the command may hold the lock, and take to end, in seconds.
@@ -171,6 +180,7 @@ fn admitted(
 ) -> Result<Result<Granting, Outcome>> {
     let once = patience == Patience::None;
     if !once {
+        turn.limit(patience.budget());
         let mut progress = turn.progress();
         let waited = wait(turn, patience.budget(), senses, &mut progress);
         context.voice.hush();
@@ -182,7 +192,7 @@ fn admitted(
             Waited::Interrupted(signal) => {
                 return Err(waiting::interrupted(signal, &turn.leave()));
             }
-            Waited::TimedOut => {}
+            Waited::TimedOut => turn.limit(Some(0.0)),
         }
     }
     if once {

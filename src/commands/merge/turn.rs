@@ -39,6 +39,8 @@ const CONFIRMED: f64 = 5.0;
 const LEAVING: f64 = 3.0;
 /// A lock file that is empty for longer than this, in seconds, may be dead.
 const BORN: f64 = 2.0;
+/// For how long the guard is tried for, however short the wait, in seconds.
+const A_MOMENT: f64 = 1.0;
 /// How many random bytes tell several calls of one checkout apart.
 const SUFFIX_BYTES: usize = 3;
 
@@ -129,6 +131,8 @@ pub(super) struct MergeTurn<'a> {
     named: Identity,
     no_title: bool,
     bell: Option<&'a Bell>,
+    /// When to stop trying for the guard, on the steady clock, in seconds.
+    until: Option<f64>,
     /// What a run will start.
     to_run: Option<ToRun<'a>>,
     /// The process that will become that.
@@ -174,6 +178,7 @@ impl<'a> MergeTurn<'a> {
             bid,
             no_title,
             bell,
+            until: None,
             to_run: None,
             parked: None,
             promised: false,
@@ -186,6 +191,11 @@ impl<'a> MergeTurn<'a> {
     pub fn running(mut self, to_run: ToRun<'a>) -> Self {
         self.to_run = Some(to_run);
         self
+    }
+
+    /// Tries for the guard for at most so many seconds more, and a moment at least.
+    pub fn limit(&mut self, seconds: Option<f64>) {
+        self.until = seconds.map(|seconds| clock::steady() + seconds.max(A_MOMENT));
     }
 
     /// Parks the process that will become the command: a grant records it. One that somebody has
@@ -262,8 +272,10 @@ impl<'a> MergeTurn<'a> {
 
     /// Asks, under an id of its own where another process uses the one it has.
     pub fn ask(&mut self, once: bool) -> Result<Committed<Asked>> {
-        let bell = self.bell;
-        let interrupted = move || bell.is_some_and(Bell::rings);
+        let (bell, until) = (self.bell, self.until);
+        let interrupted = move || {
+            bell.is_some_and(Bell::rings) || until.is_some_and(|until| clock::steady() >= until)
+        };
         loop {
             let asked = ask(
                 self.context,

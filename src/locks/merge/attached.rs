@@ -174,7 +174,16 @@ fn take_again(
         mtime_ns: 0,
         uid: caller.user,
     });
-    if before.is_none() {
+    // One that was granted to another since is another grant.
+    let latest = |record: &Participant| {
+        let grant = record.grant.as_ref();
+        grant.is_some_and(|grant| grant.fence == next.records.fence)
+    };
+    let before = before.map(|record| Participant {
+        grant: record.grant.clone().filter(|_| latest(&record)),
+        ..record
+    });
+    if before.as_ref().is_none_or(|record| record.grant.is_none()) {
         next.records.fence = next.records.fence.saturating_add(1);
     }
     let fence = next.records.fence;
