@@ -279,7 +279,7 @@ fn a_signal_ends_the_wait_wherever_it_comes() {
     let events = whole.did.borrow().clone();
     let sleeps = events.iter().filter(|did| matches!(did, Did::Sleep(_)));
     assert!(sleeps.count() > 10 && events.contains(&Did::Trouble));
-    for at in 0..events.len() {
+    for (at, _) in events.iter().enumerate() {
         let stage = Stage::new();
         stage.signal_in.set(Some(at));
         let waited = play(&stage);
