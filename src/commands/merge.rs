@@ -1,7 +1,9 @@
 //! `git locks merge …`: one file per verb, and what they share.
 
 pub mod acquire;
+mod announce;
 pub mod check;
+mod held;
 mod nested;
 pub mod release;
 pub mod renew;

@@ -36,13 +36,15 @@
 
 mod acquire;
 mod attached;
+mod recording;
 mod release;
 mod settle;
 mod state;
 
 use crate::identity::PlanId;
 use crate::lease::Now;
-use crate::participant::Kind;
+use crate::participant::{Kind, Participant};
+use crate::queue::Entry;
 use crate::report::{Action, Staleness};
 use crate::sys::process::ProcessId;
 
@@ -65,6 +67,21 @@ pub struct Caller {
     pub checkout: Option<String>,
     /// The name of the presence file that its process keeps, where it keeps one.
     pub presence: Option<String>,
+}
+
+impl Caller {
+    /// Whether the caller is one of those who are given places that others left: a process that waits,
+    /// named nobody, and has no place yet.
+    fn may_take_over(&self, queue: &[Entry]) -> bool {
+        let is_queued = |entry: &Entry| entry.plan_id == self.id.as_str();
+        let nameless = !self.explicit && self.checkout.is_some();
+        nameless && self.presence.is_some() && !queue.iter().any(is_queued)
+    }
+
+    /// Whether a nameless call of the caller's checkout made this record.
+    fn shares_checkout(&self, record: &Participant) -> bool {
+        record.inferred && record.user == self.user && record.checkout == self.checkout
+    }
 }
 
 /// What a caller that asks for the lock brings along.

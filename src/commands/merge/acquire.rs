@@ -1,25 +1,24 @@
 //! `git locks merge acquire`.
 
+use super::announce::{announce_grant, announce_wait, blocked_report, refuse_own_parent};
 use super::nested;
-use super::turn::{Answer, Asked, Granting, MergeTurn, ask, refuse_own_parent};
-use super::{about_holder, failure, lease_length, lock_path, set_title, workplace};
+use super::turn::{Answer, Asked, Granting, MergeTurn, ask};
+use super::{about_holder, failure, lease_length, lock_path, workplace};
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
 use crate::commands::waiting::{self, Patience};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event_log::Event;
 use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
 use crate::liveness::{Evidence, World, judge_plan};
-use crate::locks::merge::{Admission, Bid, Granted, MergeState, Poll, Waiting};
+use crate::locks::merge::{Admission, Bid, Granted, MergeState};
 use crate::participant::Kind;
-use crate::report::{self, Action, MergeAdmitted, MergeBlocked, Outcome, Report, Status};
+use crate::report::{self, Action, MergeAdmitted, Outcome, Report, Status};
 use crate::sys::clock;
 use crate::sys::process::{self, ProcessId, Sight};
 use crate::sys::signals::{self, Signals};
 use crate::text;
-use crate::titles::Title;
 use crate::wait::{Senses, Waited, wait};
 
 /// `merge acquire`.
@@ -223,37 +222,6 @@ fn running(pid: i32) -> Result<ProcessId> {
     }
 }
 
-/// Tells the timeline and the title of a grant.
-pub(super) fn announce_grant(
-    context: &Context,
-    id: &PlanId,
-    granted: &Granted,
-    waiting_count: usize,
-    no_title: bool,
-) {
-    if granted.action == Action::AlreadyHeld {
-        return;
-    }
-    let name = if granted.reclaimed_from.is_some() {
-        "merge:reclaimed"
-    } else {
-        "merge:acquired"
-    };
-    context.log(&Event {
-        name,
-        id: id.as_str().to_owned(),
-        fields: vec![
-            ("lock_file", lock_path(context)),
-            (
-                "reclaimed_from",
-                granted.reclaimed_from.clone().unwrap_or_default(),
-            ),
-            ("waiting_count", waiting_count.to_string()),
-        ],
-    });
-    set_title(context, id, Some(Title::LockOwned), no_title);
-}
-
 fn admitted(
     granted: Granted,
     waiting_count: usize,
@@ -291,70 +259,4 @@ fn admitted(
         }),
         Exit::SUCCESS,
     )
-}
-
-/// Tells the timeline, the title and, where something is amiss, the caller of a wait.
-pub(super) fn announce_wait(
-    context: &Context,
-    identity: &Identity,
-    waiting: &Waiting,
-    state: &MergeState,
-    no_title: bool,
-) {
-    let id = &identity.id;
-    let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
-    if waiting.not_local {
-        context.voice.warn(format!(
-            "the holder is gone, but {} is not known to be on a local file system, where nothing is reclaimed \
-             automatically; if you know it is gone: git locks merge release --plan-id {}",
-            text::path(&context.merge_store().lock_path),
-            text::shell_word(&holder.clone().unwrap_or_default())
-        ));
-    }
-    let recovering = if waiting.mid_recovery { "true" } else { "" };
-    // A busy poller must not fill the disk with what was said before.
-    if waiting.poll != Poll::Repeated {
-        context.log(&Event {
-            name: "merge:blocked",
-            id: id.as_str().to_owned(),
-            fields: vec![
-                ("lock_file", lock_path(context)),
-                ("holder", holder.clone().unwrap_or_default()),
-                ("waiter", id.as_str().to_owned()),
-                ("waiting_count", state.queue.len().to_string()),
-                ("stale_holder_live_worktree", recovering.to_owned()),
-            ],
-        });
-    }
-    if waiting.poll == Poll::Joined {
-        set_title(context, id, Some(Title::LockWaiting), no_title);
-    }
-    if holder.as_deref() == Some(id.as_str()) && !identity.explicit {
-        context.voice.inform(format!(
-            "another user or checkout holds the lock as {id}; give yourself a name of your own with --as"
-        ));
-    }
-}
-
-/// The report of a caller that waits.
-pub(super) fn blocked_report(
-    waiting: &Waiting,
-    state: &MergeState,
-    identity: &Identity,
-    context: &Context,
-) -> Report {
-    let about = about_holder(state, context);
-    Report::MergeBlocked(MergeBlocked {
-        status: Status::Blocked,
-        plan_id: identity.id.as_str().to_owned(),
-        admission: report::Admission::Blocked,
-        blocking_plan_id: state.lock.as_ref().and_then(|lock| lock.holder.shown()),
-        lock_path: lock_path(context),
-        waiting_count: state.queue.len(),
-        stale_holder_live_worktree: waiting.mid_recovery,
-        position: waiting.position,
-        holder_since: about.since,
-        holder_where: about.workplace,
-        reason: about.reason,
-    })
 }

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::acquire::{announce_grant, announce_wait};
+use super::announce::{announce_grant, announce_wait};
 use super::nested;
-use super::{about_holder, decide_as, lock_path, set_title};
+use super::{about_holder, decide_as, set_title};
 use crate::commands::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::holds;
@@ -16,7 +16,6 @@ use crate::locks::merge::{
 use crate::participant::Kind;
 use crate::progress::Progress;
 use crate::queue::Entry;
-use crate::report::{MergeRefused, Refusal, Report, Status};
 use crate::run::Parked;
 use crate::store::merge::{Committed, Purpose, Stamp};
 use crate::store::presence::{self, Presence};
@@ -427,18 +426,6 @@ pub(super) fn suffixed(identity: &Identity) -> Result<Identity> {
     Ok(Identity {
         id: identity::suffixed(&identity.id, &random::hex(SUFFIX_BYTES)?),
         explicit: identity.explicit,
-    })
-}
-
-/// The refusal of a call that would wait for its own parent.
-pub(super) fn refuse_own_parent(context: &Context, identity: &Identity, holder: String) -> Report {
-    Report::MergeRefused(MergeRefused {
-        status: Status::Refused,
-        plan_id: identity.id.as_str().to_owned(),
-        reason: Refusal::OwnParent,
-        holder: Some(holder),
-        staleness: None,
-        lock_path: lock_path(context),
     })
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::lease::{Lease, Moment};
+use crate::lease::Lease;
 use crate::liveness::Verdict;
 use crate::participant::{Grant, Kind, Participant};
 use crate::queue::{self, Entry};
 use crate::report::Action;
 
 use super::attached;
+use super::recording::{adopt, adopts, holder_record_mut, length_of_lease, participant, waiter};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, Idle, LockFile, MergeState, Verdicts};
 use super::{Admission, Bid, Caller, Granted, Poll, Rules, Waiting, is_holder, prune};
@@ -182,93 +183,6 @@ fn as_granted(state: &MergeState, action: Action) -> Granted {
 fn end_of_lease(record: &Participant) -> Option<f64> {
     let lease = record.lease.filter(|_| record.kind == Kind::Leased);
     lease.map(|lease| lease.expires_at())
-}
-
-/// Whether an unrecorded holder that asks again is to be recorded: not where it may be a plan,
-/// whose plan vouches for longer than any lease, unless the caller insists.
-pub(super) fn adopts(state: &MergeState, bid: &Bid, rules: &Rules) -> bool {
-    let may_be_plan = bid.kind == Kind::Plan || rules.keeps_plans;
-    state.holder_record().is_none() && (bid.insists || !may_be_plan)
-}
-
-/// Records a holder that another program, or a lost record, left unrecorded.
-pub(super) fn adopt(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
-    let Some(lock) = next.lock.clone() else {
-        return;
-    };
-    let entry = next
-        .queue
-        .iter()
-        .find(|entry| entry.plan_id == caller.id.as_str());
-    let mut record = participant(caller, bid, entry.map_or(lock.mtime(), |e| e.ts), rules);
-    next.records.fence = next.records.fence.saturating_add(1);
-    record.grant = Some(Grant {
-        fence: next.records.fence,
-        since: Moment {
-            wall: lock.mtime(),
-            boot: None,
-        },
-        made: Some(lock.mtime_ns),
-        temp: None,
-    });
-    next.records
-        .participants
-        .insert(caller.id.as_str().to_owned(), Arc::new(record));
-}
-
-pub(super) fn holder_record_mut(state: &mut MergeState) -> Option<&mut Participant> {
-    state.holder_record()?;
-    let id = state.lock.as_ref()?.holder.id()?.as_str().to_owned();
-    state.records.participant_mut(&id)
-}
-
-/// How long the lease lasts of one that asks so, in seconds, where it has one.
-fn length_of_lease(bid: &Bid) -> Option<f64> {
-    matches!(bid.kind, Kind::Leased | Kind::Attached).then_some(bid.ttl)
-}
-
-/// The record of a holder.
-pub(super) fn participant(
-    caller: &Caller,
-    bid: &Bid,
-    queued_ts: f64,
-    rules: &Rules,
-) -> Participant {
-    Participant {
-        kind: bid.kind,
-        host: Arc::new(rules.now.host.clone()),
-        ticket: rules.now.moment,
-        queued_ts,
-        user: caller.user,
-        inferred: !caller.explicit,
-        checkout: caller.checkout.clone(),
-        workplace: bid.workplace.clone(),
-        reason: bid.reason.clone(),
-        ttl: length_of_lease(bid),
-        lease: None,
-        process: bid.process.clone(),
-        presence: caller
-            .presence
-            .clone()
-            .filter(|_| bid.kind == Kind::Attached),
-        token: bid.token.clone(),
-        grant: None,
-    }
-}
-
-/// The record of a waiter: as long as its process is there, that vouches for it.
-fn waiter(caller: &Caller, bid: &Bid, queued_ts: f64, rules: &Rules) -> Participant {
-    let holder = participant(caller, bid, queued_ts, rules);
-    if caller.presence.is_none() {
-        return holder;
-    }
-    Participant {
-        kind: Kind::Attached,
-        process: None,
-        presence: caller.presence.clone(),
-        token: None,
-        ..holder
-    }
 }
 
 /// What a waiter that asks again without saying for how long brings along: what it said before.

@@ -8,7 +8,7 @@ use crate::liveness::Verdict;
 use crate::participant::{Grant, Kind, Participant};
 use crate::queue::Entry;
 
-use super::acquire::{adopt, holder_record_mut, participant};
+use super::recording::{adopt, holder_record_mut, participant};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, LockFile, MergeState, Verdicts};
 use super::{Bid, Caller, Rules};
@@ -69,14 +69,14 @@ pub(super) fn has_namesake(state: &MergeState, caller: &Caller, verdicts: &Verdi
 /// Returns whether there was one. An entry of the id that the lock file names is the holder's, and
 /// goes with it.
 pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdicts) -> bool {
-    if names(next.lock.as_ref(), caller) || !may_take_over(&next.queue, caller) {
+    if names(next.lock.as_ref(), caller) || !caller.may_take_over(&next.queue) {
         return false;
     }
     let left = |entry: &Entry| {
         let record = next.records.participant(&entry.plan_id);
         verdicts.is_orphan(&entry.plan_id)
             && !names_entry(next.lock.as_ref(), entry)
-            && record.is_some_and(|record| is_of_checkout(record, caller))
+            && record.is_some_and(|record| caller.shares_checkout(record))
     };
     let Some(place) = next.queue.iter().position(left) else {
         return false;
@@ -87,18 +87,6 @@ pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdi
         *entry = Entry::new(&caller.id, entry.ts);
     }
     true
-}
-
-/// Whether the caller is one of those who are given places that others left.
-pub(super) fn may_take_over(queue: &[Entry], caller: &Caller) -> bool {
-    let is_queued = |entry: &Entry| entry.plan_id == caller.id.as_str();
-    let nameless = !caller.explicit && caller.checkout.is_some();
-    nameless && caller.presence.is_some() && !queue.iter().any(is_queued)
-}
-
-/// Whether a nameless call of the caller's checkout made this record.
-pub(super) fn is_of_checkout(record: &Participant, caller: &Caller) -> bool {
-    record.inferred && record.user == caller.user && record.checkout == caller.checkout
 }
 
 fn names_entry(lock: Option<&LockFile>, entry: &Entry) -> bool {

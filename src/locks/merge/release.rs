@@ -7,8 +7,9 @@ use crate::participant::Kind;
 use crate::queue;
 use crate::report::Staleness;
 
-use super::acquire::{adopt, adopts, holder_record_mut, note_idle};
+use super::acquire::note_idle;
 use super::attached;
+use super::recording::{adopt, adopts, holder_record_mut};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, MergeState, Verdicts};
 use super::{Bid, Caller, Eviction, Release, Renewal, Rules, is_holder, prune};

@@ -11,7 +11,6 @@ use crate::queue::Entry;
 use crate::sys::host::Host;
 
 use super::Caller;
-use super::attached::{is_of_checkout, may_take_over};
 
 /// What the lock file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,14 +229,14 @@ impl MergeState {
         world: &dyn World,
     ) -> BTreeMap<String, Verdict> {
         let holder = self.lock.as_ref().and_then(|lock| lock.holder.id());
-        let heir = caller.filter(|caller| may_take_over(&self.queue, caller));
+        let heir = caller.filter(|caller| caller.may_take_over(&self.queue));
         let mut behind_one = false;
         self.queue
             .iter()
             .map(|entry| {
                 let record = self.records.participant(&entry.plan_id);
                 let own = caller.is_some_and(|it| it.id.as_str() == entry.plan_id);
-                let left = heir.is_some_and(|it| record.is_some_and(|r| is_of_checkout(r, it)));
+                let left = heir.is_some_and(|it| record.is_some_and(|r| it.shares_checkout(r)));
                 let id = PlanId::parse(&entry.plan_id);
                 let subject = Subject {
                     id: id.as_ref(),

@@ -10,7 +10,7 @@ mod order;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::acquire::participant;
+use super::recording::participant;
 use super::*;
 use crate::lease::{Lease, Moment};
 use crate::liveness::Verdict;
