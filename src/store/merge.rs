@@ -87,11 +87,10 @@ impl MergeStore<'_> {
             ) {
                 Ok(departed) => {
                     commit.departed = departed;
-                    self.sweep();
-                    // Nobody waits while a long queue is taken apart.
+                    // Nobody waits while we tidy up, or take a long queue apart.
                     drop(guard);
                     self.poke_next(&caller.id, &snapshot.state, &commit.state);
-                    self.sweep_presences(&commit.state.records);
+                    self.sweep(&commit.state.records);
                     return Ok(commit);
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -169,16 +168,12 @@ impl MergeStore<'_> {
         })
     }
 
-    /// Removes what crashes left. Only after a commit: until then a temporary file may tell that
-    /// a grant was cut off.
-    fn sweep(&self) {
+    /// Removes what crashes left. Only after a commit: until then a temporary file that is old may
+    /// tell that a grant was cut off. Who takes part now has the lock of its presence.
+    fn sweep(&self, records: &Records) {
         let now = clock::wall();
         file::sweep(self.base, now);
         file::sweep(self.ours, now);
-    }
-
-    /// Removes what processes left that took part and are gone. Who takes part now has its lock.
-    fn sweep_presences(&self, records: &Records) {
         let participants = records.participants.values();
         let known: HashSet<&str> = participants
             .filter_map(|record| record.presence.as_deref())
