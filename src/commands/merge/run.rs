@@ -19,7 +19,7 @@ use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
 use crate::commands::waiting::{self, Patience};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::exit::Exit;
 use crate::identity::Identity;
 use crate::locks::merge::{self, Admission, Bid, Release};
@@ -259,7 +259,11 @@ fn begin_and_see_through(
 ) -> Result<Ended> {
     catch_for_running(senses)?;
     held.bell = senses.signals.bell();
-    let parked = held.turn.take_parked()?;
+    let (parked, recorded) = held.turn.take_parked()?;
+    if !recorded && !matches!(held.keep()?, Kept::Yes | Kept::Restored) {
+        let message = "the lock was lost before the command began; it was not started";
+        return Err(Error::new(ErrorKind::Lost, message));
+    }
     let mut running = begin(parked, granting, held.turn);
     held.turn.announce(granting);
     let voice = &held.context.voice;
@@ -292,7 +296,7 @@ fn visit(
         "{id} holds the lock already, and keeps it afterwards"
     ));
     catch_for_running(&mut senses)?;
-    let parked = turn.take_parked()?;
+    let (parked, _) = turn.take_parked()?;
     let mut running = begin(parked, granting, turn);
     let mut held = Visit {
         identity: &turn.identity,

@@ -200,9 +200,7 @@ impl<'a> MergeTurn<'a> {
     /// Parks the process that will become the command: a grant records it. One that somebody has
     /// killed meanwhile is replaced.
     pub fn park(&mut self) -> Result<()> {
-        if self.parked.as_mut().is_some_and(Parked::has_ended) {
-            self.parked = None;
-        }
+        self.forget_ended();
         if let (Some(to_run), None) = (&self.to_run, &self.parked) {
             let parked = Parked::start(to_run.command, &to_run.environment)?;
             self.bid.process = Some(parked.process.clone());
@@ -211,12 +209,21 @@ impl<'a> MergeTurn<'a> {
         Ok(())
     }
 
-    /// The parked process, to be told to begin.
-    pub fn take_parked(&mut self) -> Result<Parked> {
+    fn forget_ended(&mut self) {
+        if self.parked.as_mut().is_some_and(Parked::has_ended) {
+            self.parked = None;
+            self.bid.process = None;
+        }
+    }
+
+    /// The parked process, to be told to begin, and whether it is the one that was asked with.
+    pub fn take_parked(&mut self) -> Result<(Parked, bool)> {
+        let asked_with = self.bid.process.clone();
         self.park()?;
-        self.parked
-            .take()
-            .ok_or_else(|| Error::usage("there is no command to run"))
+        let parked = self.parked.take();
+        let parked = parked.ok_or_else(|| Error::usage("there is no command to run"))?;
+        let same = asked_with.as_ref() == Some(&parked.process);
+        Ok((parked, same))
     }
 
     /// The caller, known by its presence.
@@ -436,6 +443,7 @@ impl Turn for MergeTurn<'_> {
         self.stand()?;
         self.seen = None;
         let promised = std::mem::take(&mut self.promised);
+        self.forget_ended();
         if self.parked.is_some() || (self.to_run.is_some() && (promised || self.expects_turn()?)) {
             self.park()?;
         }

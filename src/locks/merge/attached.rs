@@ -200,6 +200,9 @@ fn renew(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
     let now = &rules.now;
     if let Some(record) = next.records.participant_mut(caller.id.as_str()) {
         record.presence.clone_from(&caller.presence);
+        if bid.process.is_some() {
+            record.process.clone_from(&bid.process);
+        }
         record.lease = Some(Lease::starting(now, record.ttl.unwrap_or(bid.ttl)));
         record.ticket = now.moment;
     }

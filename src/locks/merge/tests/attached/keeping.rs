@@ -4,11 +4,19 @@ use super::*;
 
 const RUNNER: &str = "h.presence";
 
+/// What `h`, whose command is this process, looks after its lock with.
+fn running_bid(pid: i32) -> Bid {
+    Bid {
+        process: Some(process(pid)),
+        ..run_bid("h.token")
+    }
+}
+
 fn look_after(state: &MergeState, verdicts: &Verdicts) -> (MergeState, Keeping) {
     keep(
         state,
         &waits_as("h", RUNNER),
-        &run_bid("h.token"),
+        &running_bid(7),
         verdicts,
         &rules(30.0),
     )
@@ -208,4 +216,15 @@ fn nobody_without_the_token_keeps_a_holder_s_lock() {
     let (next, keeping) = keep(&tokenless, &waits_as("h", RUNNER), &bid, &all, &rules(30.0));
     assert_eq!(keeping, Keeping::Lost("h".to_owned()), "no token, no proof");
     assert_eq!(next, tokenless);
+}
+
+#[test]
+fn a_command_that_was_made_ready_anew_is_recorded() {
+    let state = running(&["a"]);
+    let all = verdicts(Some(PRESENT), &[]);
+    let who = waits_as("h", RUNNER);
+    let (next, keeping) = keep(&state, &who, &running_bid(8), &all, &rules(30.0));
+    assert_eq!(keeping, Keeping::Kept);
+    let record = next.holder_record().expect("recorded");
+    assert_eq!(record.process, Some(process(8)));
 }
