@@ -66,7 +66,7 @@ fn a_lock_that_is_there_is_kept_and_its_lease_renewed() {
     // Its presence had to be made anew, under another name.
     let all = verdicts(Some(PRESENT), &[]);
     let who = waits_as("h", "moved.presence");
-    let (next, keeping) = keep(&state, &who, &run_bid("h.token"), &all, &rules(30.0));
+    let (next, keeping) = keep(&state, &who, &running_bid(7), &all, &rules(30.0));
     assert_eq!(keeping, Keeping::Kept);
     let record = &next.records.participants["h"];
     assert_eq!(record.presence.as_deref(), Some("moved.presence"));
