@@ -26,6 +26,7 @@ pub fn acquire(
     let verdict = holder_verdict(state, &next, verdicts);
     let stale = verdict.is_some_and(Verdict::is_stale);
     if attached::is_holding(&next, caller) {
+        attached::take_up(&mut next, bid);
         let admission = Admission::Admitted(as_granted(&next, Action::Acquired));
         return (next, admission);
     }

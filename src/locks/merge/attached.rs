@@ -34,6 +34,25 @@ pub(super) fn is_holding(state: &MergeState, caller: &Caller) -> bool {
         && record.is_some_and(|r| r.kind == Kind::Attached && r.presence == caller.presence)
 }
 
+/// Gives the lock to the very process that holds it, where that asks again because the commit of
+/// its grant failed halfway: what it is about to run now need not be what it was to run then.
+pub(super) fn take_up(next: &mut MergeState, bid: &Bid) {
+    let Some(record) = holder_record_mut(next) else {
+        return;
+    };
+    if bid.process.is_some() {
+        record.process.clone_from(&bid.process);
+    }
+    confirm(record);
+}
+
+/// From now on, a lock file that vanishes is no sign of a grant that was cut off.
+fn confirm(record: &mut Participant) {
+    if let Some(grant) = record.grant.as_mut() {
+        grant.temp = None;
+    }
+}
+
 /// Lets a command run under a lock that its id holds detached, and keeps from running out what
 /// lease there is. Returns whether there is a holder to visit: not when what vouched for it is gone.
 pub(super) fn visit(next: &mut MergeState, stale: bool, rules: &Rules) -> bool {
@@ -205,5 +224,6 @@ fn renew(next: &mut MergeState, caller: &Caller, bid: &Bid, rules: &Rules) {
         }
         record.lease = Some(Lease::starting(now, record.ttl.unwrap_or(bid.ttl)));
         record.ticket = now.moment;
+        confirm(record);
     }
 }
