@@ -30,7 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
     let mostly = prop::bool::weighted(0.85);
     let seconds = prop::sample::select(vec![1.0, 5.0, 30.0, 125.0, 310.0, 1000.0]);
     prop_oneof![
-        12 => (who.clone(), crash.clone(), rarely, mostly, perhaps.clone())
+        12 => (who.clone(), crash.clone(), rarely, mostly, perhaps)
             .prop_map(|(who, crash, barge, parks, survives)| {
                 Step::Acquire { who, crash, barge, parks, survives }
             }),

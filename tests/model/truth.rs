@@ -325,7 +325,7 @@ impl Model {
 
     fn bid(&self, who: usize) -> Bid {
         let generation = self.processes[who].0;
-        let own = (kind(who) == Kind::Process).then(|| (who, generation));
+        let own = (kind(who) == Kind::Process).then_some((who, generation));
         let parked = self.parked.get(&who);
         let process = own.or(parked.map(|child| (CHILD + who, *child)));
         let token = kind(who) == Kind::Attached;
@@ -1016,7 +1016,7 @@ impl Model {
                 if !self.holds.contains_key(&who) {
                     continue;
                 }
-                if kind(who) == Kind::Attached && self.served.len() % 2 == 0 {
+                if kind(who) == Kind::Attached && self.served.len().is_multiple_of(2) {
                     // It is killed, and its command runs on for a while; another begins.
                     self.start(who);
                     self.run(&Step::Die(who));

@@ -40,10 +40,10 @@ pub(super) fn take_up(next: &mut MergeState, bid: &Bid) {
     let Some(record) = holder_record_mut(next) else {
         return;
     };
-    if bid.process.is_some() {
+    if bid.process.is_some() && bid.process != record.process {
         record.process.clone_from(&bid.process);
+        confirm(record);
     }
-    confirm(record);
 }
 
 /// From now on, a lock file that vanishes is no sign of a grant that was cut off.

@@ -311,10 +311,19 @@ fn a_run_whose_id_holds_in_another_process_needs_another_id() {
 fn the_very_process_that_holds_is_told_what_it_has() {
     let state = running(&["a"]);
     let all = verdicts(Some(PRESENT), &[("a", PRESENT)]);
-    let (next, admission) = ask(&state, &waits_as("h", "h.presence"), &all);
+    let who = waits_as("h", "h.presence");
+    let runs = |pid| Bid {
+        process: Some(process(pid)),
+        ..run_bid("h.token")
+    };
+    let (next, admission) = acquire(&state, &who, &runs(7), &all, &rules(0.0));
     let granted = granted(admission);
     assert_eq!((granted.action, granted.fence), (Action::Acquired, Some(7)));
     assert_eq!(next, state);
+    // What it is about to run now need not be what it was to run when it was granted.
+    let (next, _) = acquire(&state, &who, &runs(8), &all, &rules(0.0));
+    let record = next.holder_record().expect("the holder");
+    assert_eq!(record.process, Some(process(8)));
 }
 
 #[test]
