@@ -51,6 +51,7 @@ fn decide_as<T>(
     interrupted: Option<&dyn Fn() -> bool>,
     decision: impl Fn(&MergeState, &merge::Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
 ) -> Result<Committed<T>> {
+    context.place.require_repository()?;
     let terms = || context.terms();
     let world = context.surroundings();
     let rules = context.rules(&terms(), &world);

@@ -106,6 +106,31 @@ impl Place {
         Some(text::digest(name.as_os_str().as_bytes(), 8))
     }
 
+    /// Fails where the repository is not there any more, moved or removed: nothing is to be made
+    /// anew in its old place, where it would pass for a repository whose lock is free.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn require_repository(&self) -> Result<()> {
+        let Some(common) = &self.common_dir else {
+            return Ok(());
+        };
+        // While it is being removed, this goes before the directory does.
+        let head = common.join("HEAD").symlink_metadata();
+        let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        match head {
+            Err(error) if gone.contains(&error.kind()) => {
+                let message = format!(
+                    "the repository {} is not there any more",
+                    text::path(common)
+                );
+                Err(Error::new(ErrorKind::NotARepository, message)
+                    .with_hint("if it was moved, try again where it is now"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn of_repository(found: Found, cwd: &Path, plan_dir: OsString) -> Result<Self> {
         let layout = Layout::read(&found.common_dir, found.config.local())?;
         let main_root = layout.main_root(&found.common_dir);

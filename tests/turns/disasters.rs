@@ -461,3 +461,45 @@ fn in_another_time_namespace() {
     env.merge(&repo, "release --as w").exits(0);
     admitted(outer.wait(SOON), "x");
 }
+
+/// What stands in the old place of a repository after its holder and its waiter have ended: `lose`
+/// makes it go away meanwhile.
+#[track_caller]
+fn without_its_repository(lose: impl FnOnce(&Env, &Path)) -> Env {
+    let env = Env::new();
+    let repo = env.init("repo");
+    let gate = Gate::new(&env);
+    let mut a = runner(&env, &repo, &gate, "a");
+    gate.wait_begun("a");
+    let mut b = runner(&env, &repo, &gate, "b");
+    b.says("waiting for the merge lock");
+    lose(&env, &repo);
+    let ended = b.wait(SOON).exits(128);
+    assert!(ended.stderr.contains("not there any more"), "{ended:#?}");
+    a.says("not there any more");
+    assert!(a.is_alive(), "its command was ended");
+    gate.let_go();
+    a.wait(SOON).exits(0);
+    assert_eq!(gate.order(), ["a"], "two at once");
+    assert!(!repo.exists(), "something was made in the old place");
+    env
+}
+
+#[test]
+fn a_repository_that_is_moved_is_not_made_anew() {
+    let env = without_its_repository(|env, repo| {
+        std::fs::rename(repo, env.path("moved")).expect("a rename");
+    });
+    let moved = env.path("moved");
+    let gate = Gate::new(&env);
+    let mut late = runner(&env, &moved, &gate, "late");
+    gate.wait_begun("late");
+    gate.let_go();
+    late.wait(SOON).exits(0);
+    assert_eq!(holder(&moved), None);
+}
+
+#[test]
+fn a_repository_that_is_removed_is_not_made_anew() {
+    without_its_repository(delete);
+}

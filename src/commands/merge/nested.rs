@@ -61,6 +61,7 @@ pub(super) fn enclosing(context: &Context) -> Result<Option<MergeState>> {
 
 /// Whether the run that this process is inside of still holds the lock.
 pub(super) fn keep(context: &Context) -> Result<Kept> {
+    context.place.require_repository()?;
     let seen = context.merge_store().peek()?;
     let verdicts = seen.judge(None, &context.terms(), &context.surroundings());
     let state = merge::view(&seen, &verdicts);

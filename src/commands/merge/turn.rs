@@ -369,6 +369,7 @@ impl<'a> MergeTurn<'a> {
     /// Makes sure that the presence stands where others look for it.
     pub fn stand(&mut self) -> Result<()> {
         if !self.presence.stands() {
+            self.context.place.require_repository()?;
             self.presence = Presence::begin(&self.context.place.ours, self.context.modes())?;
         }
         Ok(())
@@ -515,7 +516,6 @@ impl Turn for MergeTurn<'_> {
     }
 
     fn may_pass(&self, _error: &Error) -> bool {
-        let common: Option<&PathBuf> = self.context.place.common_dir.as_ref();
-        common.is_none_or(|common| common.symlink_metadata().is_ok())
+        self.context.place.require_repository().is_ok()
     }
 }
