@@ -7,6 +7,9 @@ use std::path::Path;
 use crate::exit::Exit;
 use crate::text;
 
+/// `EMFILE`, on Linux and macOS alike.
+const OUT_OF_DESCRIPTORS: i32 = 24;
+
 /// What kind of failure an [`Error`] is; it decides the exit code and the `error_code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -63,6 +66,7 @@ pub struct Error {
     message: String,
     hint: Option<String>,
     cause: Option<io::ErrorKind>,
+    code: Option<i32>,
 }
 
 /// The result of everything here that can fail.
@@ -76,6 +80,7 @@ impl Error {
             message: message.into(),
             hint: None,
             cause: None,
+            code: None,
         }
     }
 
@@ -91,6 +96,7 @@ impl Error {
             format!("cannot {verb} {}: {}", text::path(path), reason(source)),
         );
         error.cause = Some(source.kind());
+        error.code = source.raw_os_error();
         error
     }
 
@@ -114,6 +120,11 @@ impl Error {
     /// The next thing to do, where there is one.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// Whether this very process may open no more files: that does not pass by itself.
+    pub fn is_out_of_descriptors(&self) -> bool {
+        self.code == Some(OUT_OF_DESCRIPTORS)
     }
 
     /// Whether the disk or the quota is full.

@@ -503,3 +503,32 @@ fn a_repository_that_is_moved_is_not_made_anew() {
 fn a_repository_that_is_removed_is_not_made_anew() {
     without_its_repository(delete);
 }
+
+#[test]
+fn one_that_can_open_no_more_files_keeps_nobody_waiting() {
+    for limit in 8..14 {
+        let (env, repo) = kept();
+        let mut poor = env.command("sh");
+        poor.current_dir(&repo)
+            .args(["-c", "ulimit -n \"$0\"; exec \"$@\"", &limit.to_string()])
+            .args([BIN, "merge", "run", "--as", "poor", "--", "true"]);
+        let mut poor = Running::start(poor);
+        waits_for("it to wait or to end", DEADLINE, || {
+            (!poor.is_alive() || waiters(&repo) == ["poor"]).then_some(())
+        });
+        let gate = Gate::new(&env);
+        let mut next = runner(&env, &repo, &gate, "next");
+        next.says("waiting for the merge lock");
+        keeper_leaves(&env, &repo);
+        waits_for("the next", SOON, || {
+            gate.order().first().cloned().or_else(|| {
+                assert!(next.is_alive(), "limit {limit}");
+                None
+            })
+        });
+        gate.let_go();
+        next.wait(SOON).exits(0);
+        let ended = poor.wait(SOON);
+        assert!(matches!(ended.code, Some(0 | 128)), "{limit}: {ended:#?}");
+    }
+}

@@ -515,7 +515,8 @@ impl Turn for MergeTurn<'_> {
         self.presence.bell()
     }
 
-    fn may_pass(&self, _error: &Error) -> bool {
-        self.context.place.require_repository().is_ok()
+    fn may_pass(&self, error: &Error) -> bool {
+        // Who can never take its turn must not keep those behind it waiting.
+        !error.is_out_of_descriptors() && self.context.place.require_repository().is_ok()
     }
 }
