@@ -1,4 +1,8 @@
-//! Who lives, who holds and who waits, as the model knows it, and what must hold of each step.
+//! Who lives, who holds and who waits, as the model knows it.
+
+mod actors;
+mod attached;
+mod invariants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +10,7 @@ use git_locks::identity::PlanId;
 use git_locks::lease::{Moment, Now};
 use git_locks::liveness::{Evidence, Terms, World};
 use git_locks::locks::merge::{
-    self, Admission, Bid, Caller, Eviction, Keeping, MergeState, Poll, Release, Renewal, Rules,
-    Verdicts,
+    self, Admission, Bid, Caller, Eviction, MergeState, Poll, Release, Renewal, Rules, Verdicts,
 };
 use git_locks::participant::Kind;
 use git_locks::queue::Entry;
@@ -17,37 +20,11 @@ use git_locks::sys::process::ProcessId;
 
 use crate::disk::{Came, Disk};
 
-const NAMES: [&str; 14] = [
-    "p0", "p1", "l0", "l1", "w0", "w1", "r0", "r1", "n", "n", "v0", "v1", "q0", "q1",
-];
-const KINDS: [Kind; 14] = [
-    Kind::Plan,
-    Kind::Plan,
-    Kind::Leased,
-    Kind::Leased,
-    Kind::Process,
-    Kind::Process,
-    Kind::Attached,
-    Kind::Attached,
-    Kind::Leased,
-    Kind::Leased,
-    Kind::Leased,
-    Kind::Leased,
-    Kind::Attached,
-    Kind::Attached,
-];
-/// Two users share the inferred id `n`; `v1` and the `q`s are calls of one checkout; everyone else
-/// names itself.
-pub const ACTORS: usize = NAMES.len();
-const NAMESAKES: std::ops::Range<usize> = 8..10;
-/// These wait as processes that are there all the time, and hold as leased.
-const WAIT_ATTACHED: std::ops::Range<usize> = 10..12;
-/// These name nobody and stand in one checkout.
-const CHECKOUT: std::ops::Range<usize> = 11..14;
-/// The number of the process that an actor parked, which may become its command, beside its own.
-const CHILD: usize = 100;
-/// Another program's plan.
-const OTHER: usize = ACTORS;
+pub use actors::{ACTORS, runners};
+use actors::{
+    CHECKOUT, CHILD, NAMESAKES, OTHER, actor, host, id, keeps_presence, kind, name, process_id,
+};
+
 const TTL: f64 = 300.0;
 const DEFAULT_TTL: f64 = 600.0;
 const TICKET_TTL: f64 = 200.0;
@@ -147,49 +124,6 @@ pub struct Model {
     detached: BTreeSet<usize>,
     /// Who was given the lock, since that was last forgotten.
     served: BTreeSet<usize>,
-}
-
-fn name(who: usize) -> &'static str {
-    NAMES.get(who).copied().unwrap_or("other")
-}
-
-fn kind(who: usize) -> Kind {
-    KINDS.get(who).copied().unwrap_or(Kind::Plan)
-}
-
-/// Those who run a command under the lock.
-pub fn runners() -> Vec<usize> {
-    (0..ACTORS)
-        .filter(|who| kind(*who) == Kind::Attached)
-        .collect()
-}
-
-fn id(who: usize) -> PlanId {
-    PlanId::parse(name(who)).expect("a plan id")
-}
-
-fn actor(id: &str) -> usize {
-    NAMES.iter().position(|name| *name == id).unwrap_or(OTHER)
-}
-
-fn process_id(pid: usize, start: u32) -> ProcessId {
-    ProcessId {
-        pid: i32::try_from(pid).expect("small"),
-        start: start.to_string(),
-    }
-}
-
-/// Whether an actor that waits is a process that is there all the time.
-fn keeps_presence(who: usize) -> bool {
-    kind(who) == Kind::Attached || WAIT_ATTACHED.contains(&who)
-}
-
-fn host() -> Host {
-    Host {
-        boot_id: Some("boot".to_owned()),
-        machine_id: Some("machine".to_owned()),
-        ..Host::default()
-    }
 }
 
 impl World for Model {
@@ -441,36 +375,6 @@ impl Model {
         }
     }
 
-    /// The process of an actor ends, and its plan. What it parked ends with it; a command that began
-    /// runs on.
-    fn die(&mut self, who: usize) {
-        self.plans.remove(&who);
-        self.processes[who].1 = false;
-        let has_begun = self.runs.remove(&who) == Some(true);
-        if !has_begun {
-            self.end_child(who);
-        }
-        self.parked.remove(&who);
-    }
-
-    /// What an actor parked ends, whether it has become a command or not.
-    fn end_child(&mut self, who: usize) {
-        if let Some(child) = self.parked.get(&who) {
-            self.children.remove(&(who, *child));
-        }
-    }
-
-    /// A runner parks the process that will become its command, anew where that has ended.
-    fn park(&mut self, who: usize) {
-        let asks = self.processes[who].1 && !self.runs.contains_key(&who);
-        let parked = self.parked.get(&who).copied();
-        if kind(who) == Kind::Attached && asks && !self.child_runs(who, parked) {
-            self.children_born += 1;
-            self.parked.insert(who, self.children_born);
-            self.children.insert((who, self.children_born));
-        }
-    }
-
     fn lock_vanishes(&mut self) {
         if self.disk.lock.take().is_none() {
             return;
@@ -551,12 +455,19 @@ impl Model {
             let (caller, bid, rules) = (self.caller(who), self.bid(who), self.rules());
             let (old, verdicts) = self.look(&caller);
             let (next, admission) = merge::acquire(&old, &caller, &bid, &verdicts, &rules);
-            let acquired = match &admission {
-                Admission::Admitted(granted) => granted.action == Action::Acquired,
-                Admission::Blocked(_) | Admission::Namesake => false,
+            let granted = match &admission {
+                Admission::Admitted(granted) if granted.action == Action::Acquired => {
+                    Some(granted.fence.expect("a fence"))
+                }
+                _ => None,
             };
-            // Its commit failed after it had been given the lock.
-            let has_it = acquired && self.has_it_itself(who);
+            let acquired = granted.is_some();
+            // Its commit failed after it had been given the lock; where the lock file is gone since,
+            // it may get it anew.
+            let had_it = self.has_it_itself(who);
+            let has_it = had_it && granted == Some(self.fence);
+            let still_there = had_it && !self.holds[&who].vanished;
+            assert!(has_it || !still_there, "{} lost it: {self:?}", name(who));
             if acquired && !has_it {
                 self.check_turn(who, &old);
                 let complete = kind(who) != Kind::Attached || bid.process.is_some();
@@ -569,6 +480,12 @@ impl Model {
                 .disk
                 .commit(&old, &next, false, crash, barges.then_some(&other));
             self.settle_vanished(&old, came);
+            let repeated =
+                matches!(&admission, Admission::Blocked(waiting) if waiting.poll == Poll::Repeated);
+            if came != Came::Cut(1) && admission != Admission::Namesake && !repeated {
+                // Also by a commit that came too late: its records were written.
+                self.noted.insert(who, self.clock);
+            }
             if came == Came::TooLate {
                 barges = false;
                 self.other_has_it();
@@ -595,10 +512,6 @@ impl Model {
                     self.detached.insert(who);
                 }
                 self.asked.insert(who, (self.clock, self.processes[who].0));
-                if !matches!(&admission, Admission::Blocked(waiting) if waiting.poll == Poll::Repeated)
-                {
-                    self.noted.insert(who, self.clock);
-                }
                 self.lost.remove(&who);
             }
             let given = matches!(came, Came::Through | Came::Cut(5));
@@ -606,12 +519,7 @@ impl Model {
                 Admission::Admitted(granted) if acquired => {
                     let fence = granted.fence.expect("a fence");
                     if has_it {
-                        assert_eq!(fence, self.fence, "{self:?}");
-                        let child = self.parked.get(&who).copied();
-                        self.holds.entry(who).and_modify(|hold| {
-                            hold.child = child;
-                            hold.whole |= came == Came::Through;
-                        });
+                        self.found_again(who, came);
                     } else {
                         assert!(fence > self.fence, "fence {fence} after {}", self.fence);
                         if recorded {
@@ -646,152 +554,10 @@ impl Model {
         }
     }
 
-    /// Whether the very process of a runner has the lock, whether it knows it or not.
-    fn has_it_itself(&self, who: usize) -> bool {
-        let hold = self.holds.get(&who);
-        kind(who) == Kind::Attached && hold.is_some_and(|hold| self.runs(who, hold.generation))
-    }
-
     /// The lock file of a stale holder is gone, the new one is not there.
     fn stale_holder_gone(&mut self, who: usize) {
         self.check_exclusion(who);
         self.holds.clear();
-    }
-
-    /// Nobody else has what it was promised when `who` gets the lock.
-    fn check_exclusion(&self, who: usize) {
-        for (other, hold) in &self.holds {
-            // Another process of the same name is another participant.
-            let same = *other == who
-                && (kind(who) != Kind::Attached || hold.generation == self.processes[who].0);
-            assert!(
-                same || !self.vouched_for(*other, hold),
-                "{} gets the lock while {} has it: {self:?}",
-                name(who),
-                name(*other),
-            );
-        }
-    }
-
-    /// All who are ahead and alive were passed over by the rule, or it is not `who`'s turn.
-    fn check_turn(&self, who: usize, old: &MergeState) {
-        // Where its namesake holds the lock, the entry of that name is not its own.
-        let namesake = self.disk.holder() == Some(name(who));
-        let own = self.left_to(who, old).unwrap_or(name(who));
-        let ahead = old
-            .queue
-            .iter()
-            .take_while(|entry| namesake || entry.plan_id != own);
-        for entry in ahead {
-            let other = actor(&entry.plan_id);
-            let gone = self.lost.contains(&other)
-                || self.holds.contains_key(&other)
-                || NAMESAKES.contains(&other)
-                || self.disk.holder() == Some(name(other))
-                || self.is_left(other)
-                || !self.waits_alive(other);
-            if gone {
-                continue;
-            }
-            let idle = old
-                .records
-                .idle
-                .as_ref()
-                .map(|idle| self.clock - idle.since.wall);
-            let quiet = self.clock - self.asked.get(&other).map_or(entry.ts, |asked| asked.0);
-            assert!(
-                idle.is_some_and(|idle| idle >= PASS_OVER) && quiet >= PASS_OVER - POLL_GRAIN,
-                "{} overtakes {}: {self:?}",
-                name(who),
-                name(other),
-            );
-        }
-    }
-
-    /// Nobody who waits and lives leaves the queue or changes its place among the others.
-    fn check_places(&self, who: usize, old: &MergeState, next: &MergeState, asks: bool) {
-        let waits = |entry: &&Entry| {
-            let other = actor(&entry.plan_id);
-            let held = self.disk.holder() == Some(name(other));
-            !held
-                && !self.holds.contains_key(&other)
-                && !self.lost.contains(&other)
-                && !NAMESAKES.contains(&other)
-        };
-        let taken = self.left_to(who, old);
-        let before: Vec<&str> = old
-            .queue
-            .iter()
-            .filter(waits)
-            .filter(|entry| {
-                let other = actor(&entry.plan_id);
-                other == who || self.waits_alive(other)
-            })
-            .map(|entry| match taken {
-                // It has become the newcomer's.
-                Some(left) if left == entry.plan_id && asks => name(who),
-                _ => entry.plan_id.as_str(),
-            })
-            .collect();
-        let after: Vec<&str> = next
-            .queue
-            .iter()
-            .map(|entry| entry.plan_id.as_str())
-            .filter(|id| before.contains(id))
-            .collect();
-        assert_eq!(before, after, "{} moves a place: {self:?}", name(who));
-    }
-
-    /// The place that a killed call of the same checkout left to `who`, a newcomer: the foremost.
-    fn left_to<'a>(&self, who: usize, old: &'a MergeState) -> Option<&'a str> {
-        let queued = old.queue.iter().any(|entry| entry.plan_id == name(who));
-        if queued || !CHECKOUT.contains(&who) || self.disk.holder() == Some(name(who)) {
-            return None;
-        }
-        let left = old.queue.iter().find(|entry| {
-            let other = actor(&entry.plan_id);
-            CHECKOUT.contains(&other)
-                && self.is_left(other)
-                && self.clock - self.noted.get(&other).map_or(0.0, |at| *at) < TICKET_TTL
-                && !self.lost.contains(&other)
-                && !self.holds.contains_key(&other)
-                && self.disk.holder() != Some(name(other))
-        });
-        left.map(|entry| entry.plan_id.as_str())
-    }
-
-    fn check_fence(&self) {
-        assert!(self.disk.records.fence >= self.fence, "{self:?}");
-    }
-
-    /// A present holder whose file had vanished has it back after a whole commit; any other
-    /// has lost it.
-    fn settle_vanished(&mut self, old: &MergeState, came: Came) {
-        if came == Came::Cut(1) {
-            return;
-        }
-        let vanished: Vec<usize> = self
-            .holds
-            .iter()
-            .filter(|(_, hold)| hold.vanished)
-            .map(|(who, _)| *who)
-            .collect();
-        for who in vanished {
-            let here = self.disk.holder() == Some(name(who));
-            if here {
-                self.holds
-                    .entry(who)
-                    .and_modify(|hold| hold.vanished = false);
-                continue;
-            }
-            let hold = &self.holds[&who];
-            let present = self.is_there(who, hold) && !self.hidden.contains(&who) && hold.whole;
-            if !present {
-                self.lose(who);
-            } else if came == Came::Through && old.lock.is_none() {
-                panic!("{} did not get its lock file back: {self:?}", name(who));
-            }
-        }
     }
 
     fn release(&mut self, who: usize, crash: Option<u8>) {
@@ -847,110 +613,6 @@ impl Model {
                 self.asked.remove(&who);
             }
         }
-        self.check_fence();
-    }
-
-    /// One that was not told that it has the lock ends, and gives up what it has.
-    fn leave(&mut self, who: usize, crash: Option<u8>) {
-        if !keeps_presence(who) || !self.processes[who].1 || self.runs.contains_key(&who) {
-            return;
-        }
-        let caller = self.caller(who);
-        let (old, verdicts) = self.look(&caller);
-        let has_it = self.has_it_itself(who);
-        let asked = self.asked.get(&who).map(|(_, generation)| *generation);
-        let waits = !has_it && asked == Some(self.processes[who].0);
-        let (next, ()) = merge::leave(&old, &caller, &verdicts, &self.rules());
-        let mut others = old.clone();
-        if waits || has_it {
-            others.queue.retain(|entry| entry.plan_id != name(who));
-        }
-        self.check_places(who, &others, &next, false);
-        if has_it {
-            // It wants nothing back.
-            self.holds
-                .entry(who)
-                .and_modify(|hold| hold.vanished = false);
-        }
-        let came = self.disk.commit(&old, &next, true, crash, None);
-        self.settle_vanished(&old, came);
-        if has_it && came != Came::Cut(1) {
-            self.lose(who);
-        } else if waits && !matches!(came, Came::Cut(1 | 2)) {
-            self.asked.remove(&who);
-        }
-        self.die(who);
-        self.check_fence();
-    }
-
-    /// The runner tells its command to begin, and looks at nothing before.
-    fn start(&mut self, who: usize) {
-        if let Some(has_begun) = self.runs.get_mut(&who) {
-            *has_begun = true;
-        }
-    }
-
-    /// The lock is the runner's, whatever happened to it meanwhile.
-    fn still_has_it(&mut self, who: usize) {
-        if !self.holds.contains_key(&who) {
-            self.check_exclusion(who);
-            // The entry of whoever had it goes with its lock.
-            let others: Vec<usize> = self.holds.keys().copied().collect();
-            others.into_iter().for_each(|other| self.lose(other));
-            self.hold(who);
-            // Nothing was promised anew.
-            let clock = self.clock;
-            self.holds
-                .entry(who)
-                .and_modify(|hold| hold.expires = clock);
-            self.lost.remove(&who);
-        }
-    }
-
-    fn keep(&mut self, who: usize, crash: Option<u8>, survives: bool) {
-        if self.runs.get(&who) != Some(&true) {
-            return;
-        }
-        let (caller, bid) = (self.caller(who), self.bid(who));
-        let (old, verdicts) = self.look(&caller);
-        let (next, keeping) = merge::keep(&old, &caller, &bid, &verdicts, &self.rules());
-        self.check_places(who, &old, &next, false);
-        let came = self.disk.commit(&old, &next, false, crash, None);
-        self.settle_vanished(&old, came);
-        let made = next.lock != old.lock;
-        match keeping {
-            Keeping::Kept | Keeping::Restored => {
-                let has_it = !made || matches!(came, Came::Through | Came::Cut(5));
-                if has_it && came != Came::Cut(1) {
-                    let had_it = self.holds.contains_key(&who);
-                    self.still_has_it(who);
-                    let (clock, whole) = (self.clock, came == Came::Through);
-                    self.holds.entry(who).and_modify(|hold| {
-                        hold.expires = clock + TTL;
-                        hold.whole = whole || (had_it && hold.whole);
-                    });
-                } else if came == Came::Cut(4) && old.lock.is_some() {
-                    self.stale_holder_gone(who);
-                }
-            }
-            Keeping::Unclear => panic!("nobody is being born: {self:?}"),
-            Keeping::Lost(_) => {
-                let vouched = self.holds.get(&who).is_some_and(|hold| {
-                    !hold.vanished && !self.hidden.contains(&who) && self.vouched_for(who, hold)
-                });
-                assert!(
-                    !vouched,
-                    "{} has it and is told otherwise: {self:?}",
-                    name(who)
-                );
-                self.end_child(who);
-                self.die(who);
-            }
-        }
-        if crash.is_some() && !survives {
-            self.die(who);
-        }
-        self.fence = self.fence.max(self.disk.records.fence);
         self.check_fence();
     }
 
