@@ -1,15 +1,21 @@
 //! What a command says on standard error while it works: notes as they come, and one live line that
 //! a terminal shows in place.
+//!
+//! Whoever does not read what is said there keeps nobody waiting: a process that stands in a queue or
+//! looks after a lock must not hang on words. What finds no room is not said.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::output;
 use crate::report::Note;
+use crate::sys::terminal;
 use crate::text;
 
 /// Goes to the start of the line and erases it.
 const ERASE: &str = "\r\u{1b}[K";
+/// How long a note waits for room, in milliseconds.
+const PATIENCE: u16 = 500;
 
 /// How this run speaks on standard error.
 #[derive(Debug)]
@@ -62,7 +68,7 @@ impl Voice {
         let line = output::notes(&[note], self.quiet, self.verbose, self.color);
         if !line.is_empty() {
             self.hush();
-            complain(&line);
+            remark(&line, PATIENCE);
         }
     }
 
@@ -77,7 +83,7 @@ impl Voice {
     pub fn show(&self, line: &str, columns: usize) {
         if let (Some(live), false) = (&self.live, self.quiet) {
             let shown: String = text::visible(line).chars().take(columns).collect();
-            complain(&format!("{ERASE}{shown}"));
+            remark(&format!("{ERASE}{shown}"), 0);
             live.set(true);
         }
     }
@@ -85,7 +91,7 @@ impl Voice {
     /// Erases the live line.
     pub fn hush(&self) {
         if self.live.as_ref().is_some_and(|live| live.replace(false)) {
-            complain(ERASE);
+            remark(ERASE, 0);
         }
     }
 }
@@ -93,6 +99,13 @@ impl Voice {
 impl Drop for Voice {
     fn drop(&mut self) {
         self.hush();
+    }
+}
+
+/// Prints on standard error, if there is room within so many milliseconds.
+fn remark(text: &str, patience: u16) {
+    if terminal::takes_words(patience) {
+        complain(text);
     }
 }
 

@@ -1,6 +1,18 @@
-//! The terminal at standard error.
+//! The terminal, or whatever else is at standard error.
 
 use std::env;
+use std::os::fd::AsFd as _;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// Whether a line that is written to standard error would go through, within so many milliseconds:
+/// not to a terminal that was told to hold on (Ctrl-S), nor to a pipe that is full.
+pub fn takes_words(patience: u16) -> bool {
+    let stderr = std::io::stderr();
+    let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    // Where it cannot be told, the write tells.
+    !matches!(poll(&mut fds, PollTimeout::from(patience)), Ok(0))
+}
 
 /// How many columns it has, as the kernel knows, else as `COLUMNS` says.
 pub fn columns() -> Option<usize> {

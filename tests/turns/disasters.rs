@@ -532,3 +532,52 @@ fn one_that_can_open_no_more_files_keeps_nobody_waiting() {
         assert!(matches!(ended.code, Some(0 | 128)), "{limit}: {ended:#?}");
     }
 }
+
+/// The writing end of a pipe that is full, and the other end, which nobody reads.
+fn full_pipe() -> (std::io::PipeWriter, std::io::PipeReader) {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).expect("not to wait");
+    while std::io::Write::write(&mut writer, &[b'x'; 4096]).is_ok() {}
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).expect("to wait");
+    (writer, reader)
+}
+
+#[test]
+fn one_whose_words_nobody_reads_keeps_nobody_waiting() {
+    let (env, repo) = kept();
+    let gate = Gate::new(&env);
+    let (writer, _reader) = full_pipe();
+    let mut unheard = env.call(&repo).args("merge run --as unheard");
+    unheard = unheard.cmd(gate.cmd("unheard"));
+    let mut unheard = unheard.into_command();
+    unheard
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(writer);
+    let mut unheard = Unread(unheard.spawn().expect("a run"));
+    wait_until_queued(&repo, 1);
+    let mut next = runner(&env, &repo, &gate, "next");
+    next.says("waiting for the merge lock");
+    keeper_leaves(&env, &repo);
+    waits_for("the unheard one", SOON, || gate.order().first().cloned());
+    // What there is to say of a lock file that is gone does not keep it from being put back.
+    std::fs::remove_file(lock_file(&repo)).expect("the lock file");
+    waits_for("the lock file", SOON, || holder(&repo));
+    gate.let_go();
+    waits_for("the next", SOON, || gate.order().get(1).cloned());
+    gate.let_go();
+    next.wait(SOON).exits(0);
+    assert!(unheard.0.wait().expect("its end").success());
+    gate.one_at_a_time(&[]);
+}
+
+/// A process whose standard error is nobody's to read; it goes with this.
+struct Unread(std::process::Child);
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
