@@ -533,6 +533,30 @@ fn one_that_can_open_no_more_files_keeps_nobody_waiting() {
     }
 }
 
+#[test]
+fn one_that_can_start_no_process_keeps_nobody_waiting() {
+    if !Mounts::possible("one_that_can_start_no_process_keeps_nobody_waiting") {
+        return;
+    }
+    let (env, repo) = kept();
+    let mut poor = env.command("unshare");
+    poor.current_dir(&repo)
+        .args(["-m", "sh", "-e", "-c"])
+        .arg("mount -t tmpfs none /proc; exec \"$0\" \"$@\"")
+        .args([BIN, "merge", "run", "--as", "poor", "--", "true"]);
+    let mut poor = Running::start(poor);
+    wait_until_queued(&repo, 1);
+    let gate = Gate::new(&env);
+    let mut next = runner(&env, &repo, &gate, "next");
+    next.says("waiting for the merge lock");
+    keeper_leaves(&env, &repo);
+    waits_for("the next", SOON, || gate.order().first().cloned());
+    gate.let_go();
+    next.wait(SOON).exits(0);
+    let ended = poor.wait(SOON).exits(128);
+    assert!(ended.stderr.contains("cannot start"), "{ended:#?}");
+}
+
 /// The writing end of a pipe that is full, and the other end, which nobody reads.
 fn full_pipe() -> (std::io::PipeWriter, std::io::PipeReader) {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};

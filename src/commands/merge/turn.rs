@@ -40,6 +40,8 @@ const LEAVING: f64 = 3.0;
 const BORN: f64 = 2.0;
 /// For how long the guard is tried for, however short the wait, in seconds.
 const A_MOMENT: f64 = 1.0;
+/// So many times in a row a process may fail to be started before the wait is given up.
+const STARTS: u32 = 3;
 /// How many random bytes tell several calls of one checkout apart.
 const SUFFIX_BYTES: usize = 3;
 
@@ -136,6 +138,8 @@ pub(super) struct MergeTurn<'a> {
     to_run: Option<ToRun<'a>>,
     /// The process that will become that.
     parked: Option<Parked>,
+    /// How many times in a row it could not be started.
+    unstarted: u32,
     /// Whether the last look said that it is worth asking.
     promised: bool,
     seen: Option<(Stamp, Scene, f64)>,
@@ -180,6 +184,7 @@ impl<'a> MergeTurn<'a> {
             until: None,
             to_run: None,
             parked: None,
+            unstarted: 0,
             promised: false,
             seen: None,
             asked_at: f64::NEG_INFINITY,
@@ -202,7 +207,9 @@ impl<'a> MergeTurn<'a> {
     pub fn park(&mut self) -> Result<()> {
         self.forget_ended();
         if let (Some(to_run), None) = (&self.to_run, &self.parked) {
+            self.unstarted = self.unstarted.saturating_add(1);
             let parked = Parked::start(to_run.command, &to_run.environment)?;
+            self.unstarted = 0;
             self.bid.process = Some(parked.process.clone());
             self.parked = Some(parked);
         }
@@ -517,6 +524,7 @@ impl Turn for MergeTurn<'_> {
 
     fn may_pass(&self, error: &Error) -> bool {
         // Who can never take its turn must not keep those behind it waiting.
-        !error.is_out_of_descriptors() && self.context.place.require_repository().is_ok()
+        let hopeless = error.is_out_of_descriptors() || self.unstarted >= STARTS;
+        !hopeless && self.context.place.require_repository().is_ok()
     }
 }
