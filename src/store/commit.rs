@@ -17,9 +17,10 @@
 //! stops: it tells a grant that was cut off from one whose lock file was removed. What a crash
 //! after each step leaves is settled by the next decision, see [`crate::locks::merge`].
 //!
-//! A full disk may keep 2, 4 and 7 from being written. For a release the lock is removed all the
+//! A full disk may keep 2 and 4 from being written. For a release the lock is removed all the
 //! same, and that is said; the records are then left as they are, so that the next decision
-//! finds a holder whose lock file is gone and drops its entry.
+//! finds a holder whose lock file is gone and drops its entry. Whatever keeps 7 from being written
+//! is said, too, and nothing more: the lock is gone by then.
 
 use std::path::PathBuf;
 
@@ -128,7 +129,7 @@ impl<'c> Committing<'c> {
         let departed = self.dismiss_departed(next);
         // Whoever waits is about to commit, and finishes what is left: it need not wait for that.
         if releases && next.queue.is_empty() {
-            self.finish_release(next, &first, notes)?;
+            self.finish_release(next, &first, notes);
         }
         self.clear_cut_off();
         Ok(departed)
@@ -252,24 +253,18 @@ impl<'c> Committing<'c> {
         Ok(())
     }
 
-    /// Drops the note and the record of a holder whose lock file is gone.
-    fn finish_release(
-        &mut self,
-        next: &mut MergeState,
-        written: &Records,
-        notes: &mut Vec<Note>,
-    ) -> Step {
+    /// Drops the note and the record of a holder whose lock file is gone. That it is gone is not
+    /// undone by anything that fails here: whoever comes next finishes what is left.
+    fn finish_release(&self, next: &mut MergeState, written: &Records, notes: &mut Vec<Note>) {
         next.records.ending = None;
         next.records = settle(next, &Verdicts::default()).records;
         if !self.complete || next.records == *written {
-            return Ok(());
+            return;
         }
-        match self.replace_records(&next.records, false) {
-            // The lock is gone: whoever comes next finishes what is left.
-            Ok(_) | Err(Stop::StartOver) => Ok(()),
-            Err(stop) => {
-                self.tolerate(stop, "the release could not be recorded as complete", notes)
-            }
+        if let Err(Stop::Failed(error)) = self.replace_records(&next.records, false) {
+            notes.push(Note::Warning(format!(
+                "the release could not be recorded as complete: {error}"
+            )));
         }
     }
 
