@@ -20,13 +20,13 @@ fn admitted(stage: &Stage, args: &str) -> u64 {
 
 /// Acquires; must be blocked.
 #[track_caller]
-fn blocked(stage: &Stage, args: &str) {
+pub fn blocked(stage: &Stage, args: &str) {
     stage.quick(args).exits(75);
 }
 
 /// Lets go, which must be what frees the lock.
 #[track_caller]
-fn let_go(stage: &Stage, id: &str) {
+pub fn let_go(stage: &Stage, id: &str) {
     stage
         .quick(&format!("release --as {id}"))
         .exits(0)
@@ -35,7 +35,7 @@ fn let_go(stage: &Stage, id: &str) {
 
 /// Each in turn holds the lock, in this order, with growing fences; then nothing is left.
 #[track_caller]
-fn in_turn(stage: &Stage, ids: &[&str], options: &str, above: u64) {
+pub fn in_turn(stage: &Stage, ids: &[&str], options: &str, above: u64) {
     let mut last = above;
     for id in ids {
         let fence = admitted(stage, &format!("acquire --as {id} {options}"));
@@ -59,7 +59,7 @@ pub fn let_hours_pass(stage: &Stage) {
 
 /// The lock is free, nobody waits, and only known files are there.
 #[track_caller]
-fn nothing_is_left(stage: &Stage) {
+pub fn nothing_is_left(stage: &Stage) {
     let_hours_pass(stage);
     // Whoever comes next sweeps; in the logs, whoever begins another day's.
     for log in list(&stage.repo.join(".plan/logs")) {
@@ -89,6 +89,8 @@ fn nothing_is_left(stage: &Stage) {
     let records = std::fs::read_to_string(stage.ours().join("merge.json")).expect("records");
     let records: serde_json::Value = serde_json::from_str(&records).expect("JSON");
     assert_eq!(records["participants"], json!({}), "left over");
+    let presences = list(&stage.ours().join("presence"));
+    assert_eq!(presences, Vec::<PathBuf>::new(), "left over");
 }
 
 fn list(dir: &Path) -> Vec<PathBuf> {

@@ -5,8 +5,10 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::aftermath;
 use crate::common::fixture::{holder, queue_file, waiting};
 use crate::common::{BIN, required};
+use crate::runs;
 use crate::scene::{self, Scene, Stage};
 use crate::strace::{self, Ended, Syscall};
 
@@ -185,6 +187,110 @@ fn in_reclaim() {
 #[test]
 fn in_an_acquire_with_a_witness() {
     every_failure(scene::WITNESS);
+}
+
+/// How the calls of a run fail where there is no room, where nothing may be changed, or where too
+/// much is open already.
+fn shortages(call: &Syscall) -> &'static [&'static str] {
+    match call.name.as_str() {
+        // Of what is written into a pipe, nothing goes to a disk.
+        "write" if call.shown.contains("\"GIT_LOCKS_HOLDER=") => &[],
+        "openat" | "open" if writes(call) => &["EMFILE", "ENOSPC", "EROFS"],
+        "link" | "linkat" | "rename" | "renameat" | "renameat2" | "mkdir" | "mkdirat" | "mknod"
+        | "mknodat" => &["ENOSPC", "EROFS"],
+        "unlink" | "unlinkat" | "rmdir" => &["EROFS"],
+        "write" | "pwrite64" | "fdatasync" | "fsync" => &["ENOSPC"],
+        "pipe2" | "socketpair" => &["EMFILE"],
+        "clone" | "clone3" | "fork" | "vfork" => &["EAGAIN"],
+        _ => &[],
+    }
+}
+
+#[test]
+fn in_a_run() {
+    if !strace::possible("failures::in_a_run") {
+        return;
+    }
+    let full = std::env::var_os("GIT_LOCKS_TEST_EVERY_CALL").is_some();
+    let scene = runs::RUN;
+    let stage = Stage::new(&scene);
+    let calls = strace::calls(&stage, scene.args);
+    let first = strace::first_of_ours(&calls);
+    let (mut turn, mut faults) = (0, Vec::new());
+    for call in &calls[first..] {
+        let errors = shortages(call);
+        let count = errors.len().min(if full { errors.len() } else { SHORT });
+        for step in 0..count {
+            let error = errors[(turn + step) % errors.len()];
+            stage.reset();
+            let ended = strace::fail_at(&stage, call, error, scene.args);
+            let fine = catch_unwind(AssertUnwindSafe(|| {
+                ran_if_admitted(&stage, &ended);
+                (scene.after)(&stage, turn);
+            }));
+            if fine.is_err() {
+                faults.push(format!("{error} from {call:?}: {ended:?}"));
+            }
+        }
+        turn += usize::from(count > 0);
+    }
+    eprintln!("failures: {}: {turn} calls failed", scene.name);
+    assert!(faults.is_empty(), "{}: {faults:#?}", scene.name);
+    assert!(turn > 30, "only {turn} calls failed");
+}
+
+/// The command ran and its exit code is that of the run, or it did not and the error is told.
+fn ran_if_admitted(stage: &Stage, ended: &Ended) {
+    assert_eq!(ended.signal, None, "a signal");
+    assert!(!ended.stderr.contains("panicked"), "a panic");
+    assert_eq!(ended.stdout, "", "standard output is the command's");
+    // A report of JSON, after any notes.
+    let failed = ended.stderr.contains("\"status\": \"error\"");
+    let count = runs::ran(stage).len();
+    match ended.code {
+        Some(0) => assert_eq!((count, failed), (1, false), "no command was run"),
+        code => assert_eq!((code, count, failed), (Some(128), 0, true), "another end"),
+    }
+    stage.keeps_others_keys();
+}
+
+/// The last holder lets go, whose lock is gone before its records are.
+const LAST: Scene = Scene {
+    name: "last release",
+    set: |stage| scene::setup(stage, &[("acquire --as hold", 0)]),
+    args: "release --as hold",
+    after: |stage, _| aftermath::in_turn(stage, &["other"], "", stage.fence_before()),
+};
+
+#[test]
+fn what_fails_once_the_lock_is_gone_does_not_make_it_a_lost_one() {
+    if !strace::possible("failures::what_fails_once_the_lock_is_gone_does_not_make_it_a_lost_one") {
+        return;
+    }
+    for (scene, count) in [(runs::RUN, 1), (LAST, 0)] {
+        let stage = Stage::new(&scene);
+        let calls = strace::calls(&stage, scene.args);
+        let gone = |call: &Syscall| {
+            call.name.starts_with("unlink") && call.shown.contains("/merge.lock\"")
+        };
+        let gone = calls.iter().position(gone).expect("the lock's end");
+        let records = |call: &&Syscall| {
+            let parts = ["/git-locks/.git-locks-", "O_CREAT"];
+            call.name.starts_with("open") && parts.iter().all(|part| call.shown.contains(part))
+        };
+        let call = calls[gone..].iter().find(records).expect("new records");
+        for (turn, error) in ["EMFILE", "EROFS", "EIO", "ENOSPC"].iter().enumerate() {
+            stage.reset();
+            let ended = strace::fail_at(&stage, call, error, scene.args);
+            assert_eq!(ended.code, Some(0), "{error}: {ended:?}");
+            let warnings = ended.stderr.matches("warning: ").count();
+            let said = ended.stderr.contains("could not be recorded as complete");
+            assert!(said && warnings == 1, "{error}: {ended:?}");
+            assert_eq!(holder(&stage.repo), None, "{error}");
+            assert_eq!(runs::ran(&stage).len(), count);
+            (scene.after)(&stage, turn);
+        }
+    }
 }
 
 /// Runs the scene's call with files limited to so many bytes: what is longer is cut short.

@@ -5,6 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::common::fixture;
+use crate::runs;
 use crate::scene::{self, Scene, Stage};
 use crate::stopped::Stopped;
 use crate::strace::{self, Syscall};
@@ -13,6 +14,23 @@ use crate::strace::{self, Syscall};
 const SPARSE: usize = 50;
 
 fn at_every_call(scene: Scene) {
+    // Of calls in a row that change nothing, each leaves what the first of them leaves.
+    at_calls(scene, |calls, first, at| {
+        at == first || !(changes_nothing(&calls[at]) && changes_nothing(&calls[at - 1]))
+    });
+}
+
+/// Once before each call that changes something outside the process: what others find is not the
+/// same after it.
+fn at_every_change(scene: Scene) {
+    at_calls(scene, |calls, _, at| {
+        strace::changes(&calls[at]) || at + 1 == calls.len()
+    });
+}
+
+/// Kills at those calls that are `chosen`, given where the first of ours is, from there on; and at
+/// some before.
+fn at_calls(scene: Scene, chosen: impl Fn(&[Syscall], usize, usize) -> bool) {
     let test = format!("kills: {}", scene.name);
     if !strace::possible(&test) {
         return;
@@ -21,16 +39,15 @@ fn at_every_call(scene: Scene) {
     let calls = strace::calls(&stage, scene.args);
     let first = strace::first_of_ours(&calls);
     let full = std::env::var_os("GIT_LOCKS_TEST_EVERY_CALL").is_some();
-    let chosen = (0..calls.len()).filter(|&at| {
+    let points = (0..calls.len()).filter(|&at| {
         if at < first {
             at % SPARSE == 0
         } else {
-            // Of calls in a row that change nothing, each leaves what the first of them leaves.
-            full || at == first || !(changes_nothing(&calls[at]) && changes_nothing(&calls[at - 1]))
+            full || chosen(&calls, first, at)
         }
     });
     let (mut killed, mut survived) = (0, 0);
-    for (number, at) in chosen.enumerate() {
+    for (number, at) in points.enumerate() {
         let call = &calls[at];
         stage.reset();
         let ended = strace::kill_at(&stage, call, scene.args);
@@ -45,7 +62,7 @@ fn at_every_call(scene: Scene) {
     }
     eprintln!("{test}: killed at {killed} of {} calls", calls.len());
     assert!(survived <= 3, "survived {survived} kills");
-    assert!(killed > 30, "only {killed} kills");
+    assert!(killed > 25, "only {killed} kills");
 }
 
 /// Whether a call leaves everything outside the process as it was.
@@ -179,4 +196,29 @@ fn in_an_acquire_with_a_witness() {
 #[test]
 fn in_a_release_with_a_witness() {
     at_every_call(scene::WITNESS_LEAVES);
+}
+
+#[test]
+fn in_a_run() {
+    at_every_change(runs::RUN);
+}
+
+#[test]
+fn in_a_run_that_takes_over_a_place() {
+    at_every_change(runs::TAKE_OVER);
+}
+
+#[test]
+fn in_a_run_that_is_out_of_time() {
+    at_every_change(runs::TIME_OUT);
+}
+
+#[test]
+fn in_a_run_of_the_holder() {
+    at_every_change(runs::VISIT);
+}
+
+#[test]
+fn in_an_acquire_that_would_wait() {
+    at_every_change(runs::ACQUIRE_WAITING);
 }

@@ -21,6 +21,7 @@ mod guard;
 mod guard_taken;
 mod kills;
 mod odd_files;
+mod runs;
 mod scene;
 mod stopped;
 mod strace;

@@ -1,9 +1,12 @@
 //! States of the lock to call into, put back as they were before each disturbed call.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 use serde_json::{Value, json};
 
 use crate::common::fixture::{base, keep_plans, plan, read_queue, write_queue};
@@ -83,6 +86,17 @@ impl Stage {
         }
     }
 
+    /// The processes that were started in the repository and still run.
+    pub fn processes(&self) -> Vec<i32> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let here = |pid: &i32| {
+            let at = std::fs::read_link(format!("/proc/{pid}/cwd"));
+            at.is_ok_and(|at| at.starts_with(&self.repo))
+        };
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(here).collect()
+    }
+
     /// The fence as it is recorded.
     pub fn fence_now(&self) -> u64 {
         match std::fs::read_to_string(self.ours().join("merge.json")) {
@@ -148,6 +162,10 @@ fn copy(from: &Path, to: &Path) {
             copy(&source, &target);
             continue;
         }
+        if metadata.file_type().is_fifo() {
+            mkfifo(&target, Mode::S_IRUSR | Mode::S_IWUSR).expect("a FIFO");
+            continue;
+        }
         std::fs::copy(&source, &target).expect("a copy");
         let file = std::fs::File::options().write(true).open(&target);
         let file = file.expect("the copy");
@@ -160,7 +178,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn setup(stage: &Stage, calls: &[(&str, i32)]) {
+/// What a failing test leaves running goes with it.
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for pid in self.processes() {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+}
+
+/// Calls that each end with such a code.
+#[track_caller]
+pub fn setup(stage: &Stage, calls: &[(&str, i32)]) {
     for (args, code) in calls {
         stage.env.merge(&stage.repo, args).exits(*code);
     }

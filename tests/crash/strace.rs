@@ -1,8 +1,10 @@
 //! strace, as the hand that kills a process or fails its system calls at a chosen one.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Output, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 
 use crate::common::{BIN, can_run};
 use crate::scene::Stage;
@@ -31,28 +33,33 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl Ended {
-    fn new(output: &Output) -> Self {
-        Self {
-            code: output.status.code(),
-            signal: output.status.signal(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-}
-
-/// Runs `git locks merge` with `args` under strace with `options`.
+/// Runs `git locks merge` with `args` under strace with `options`: that process alone, and not
+/// what it starts, which may outlive it.
 pub fn run(stage: &Stage, options: &[&str], args: &str) -> Ended {
+    // Files: of a pipe, what outlives it would keep the other end.
+    let [out, err] = ["stdout", "stderr"].map(|name| stage.env.path(name));
+    let write = |path: &PathBuf| File::create(path).expect("a file for its output");
     let mut command = stage.env.command("strace");
     command
         .current_dir(&stage.repo)
-        .args(["-f", "-qq"])
+        .arg("-qq")
         .args(options)
         .arg(BIN)
         .args(["--format", "json", "merge"])
-        .args(args.split_whitespace());
-    Ended::new(&command.output().expect("strace runs"))
+        .args(args.split_whitespace())
+        .stdout(write(&out))
+        .stderr(write(&err));
+    let status = command.status().expect("strace runs");
+    let said = |path: &PathBuf| {
+        let bytes = std::fs::read(path).expect("its output");
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    Ended {
+        code: status.code(),
+        signal: status.signal(),
+        stdout: said(&out),
+        stderr: said(&err),
+    }
 }
 
 /// One system call of a run: strace counts those of each name for itself.
@@ -92,11 +99,7 @@ pub fn calls(stage: &Stage, args: &str) -> Vec<Syscall> {
     let text = std::fs::read_to_string(&file).expect("a trace");
     let mut counts: HashMap<String, usize> = HashMap::new();
     let mut calls = Vec::new();
-    for line in text.lines() {
-        let shown = line
-            .split_once(' ')
-            .map_or("", |(_pid, call)| call)
-            .trim_start();
+    for shown in text.lines() {
         let Some((name, _)) = shown.split_once('(') else {
             continue;
         };
@@ -116,10 +119,50 @@ pub fn calls(stage: &Stage, args: &str) -> Vec<Syscall> {
 
 /// Where the first of `calls` is that has to do with our own files.
 pub fn first_of_ours(calls: &[Syscall]) -> usize {
-    let ours =
-        |call: &Syscall| call.shown.contains("/.plan/") || call.shown.contains("/git-locks/merge");
+    let ours = |call: &Syscall| {
+        let files = ["/.plan/", "/git-locks/merge", "/git-locks/presence"];
+        files.iter().any(|file| call.shown.contains(file))
+    };
     calls
         .iter()
         .position(ours)
         .expect("a call with one of our files")
+}
+
+/// Whether others may notice that the call was made: it writes, makes, moves, removes, locks,
+/// starts a process, or waits for something.
+pub fn changes(call: &Syscall) -> bool {
+    const CHANGES: [&str; 29] = [
+        "clone",
+        "clone3",
+        "epoll_pwait",
+        "epoll_wait",
+        "execve",
+        "flock",
+        "fork",
+        "kill",
+        "link",
+        "linkat",
+        "mkdir",
+        "mkdirat",
+        "mknod",
+        "mknodat",
+        "pidfd_send_signal",
+        "poll",
+        "ppoll",
+        "pwrite64",
+        "rename",
+        "renameat",
+        "renameat2",
+        "rmdir",
+        "sendto",
+        "unlink",
+        "unlinkat",
+        "vfork",
+        "wait4",
+        "waitid",
+        "write",
+    ];
+    let makes = call.name.starts_with("open") && call.shown.contains("O_CREAT");
+    makes || CHANGES.contains(&call.name.as_str())
 }
