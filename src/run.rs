@@ -134,16 +134,25 @@ impl Parked {
 
     /// Tells it to become the command now, with these variables too. Where it has ended already,
     /// its end is that of the command.
-    pub fn begin(mut self, environment: &[(&str, &str)]) -> Running {
+    ///
+    /// # Errors
+    /// It could not be told; it has been ended.
+    pub fn begin(mut self, environment: &[(&str, &str)]) -> Result<Running> {
         let lines = environment
             .iter()
             .map(|(name, value)| format!("{name}={value}\n"));
         let words: String = lines.chain(["\n".to_owned()]).collect();
         if let Some(mut word) = self.word.take() {
-            let _ = word.write_all(words.as_bytes());
+            match word.write_all(words.as_bytes()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    let message = format!("cannot begin the command: {}", reason(&error));
+                    return Err(Error::new(ErrorKind::Io, message));
+                }
+                _ => {}
+            }
         }
         self.kept = true;
-        Running(self)
+        Ok(Running(self))
     }
 }
 

@@ -264,14 +264,14 @@ fn begin_and_see_through(
         let message = "the lock was lost before the command began; it was not started";
         return Err(Error::new(ErrorKind::Lost, message));
     }
-    let mut running = begin(parked, granting, held.turn);
+    let mut running = begin(parked, granting, held.turn)?;
     held.turn.announce(granting);
     let voice = &held.context.voice;
     run::see_through(running.child(), held, senses, treatment, voice)
 }
 
 /// Lets the command begin.
-fn begin(parked: Parked, granting: &Granting, turn: &MergeTurn<'_>) -> Running {
+fn begin(parked: Parked, granting: &Granting, turn: &MergeTurn<'_>) -> Result<Running> {
     let fence = granting.granted.fence.map(|fence| fence.to_string());
     let mut told = vec![
         (nested::HOLDER, turn.identity.id.as_str()),
@@ -297,7 +297,7 @@ fn visit(
     ));
     catch_for_running(&mut senses)?;
     let (parked, _) = turn.take_parked()?;
-    let mut running = begin(parked, granting, turn);
+    let mut running = begin(parked, granting, turn)?;
     let mut held = Visit {
         identity: &turn.identity,
         context: turn.context,
