@@ -132,10 +132,12 @@ fn estimate(scene: &Scene, typical: f64, now: f64) -> Option<f64> {
     let held = match (&scene.holder, scene.since) {
         (Some(_), Some(since)) => (typical - (now - since)).max(0.0),
         (Some(_), None) => typical,
-        (None, _) => 0.0,
+        // Whoever is ahead and does not take it is not waited for as long as holders hold.
+        (None, _) => return None,
     };
     let ahead = f64::from(u32::try_from(ahead).unwrap_or(u32::MAX));
-    Some(held + ahead * typical)
+    let estimate = held + ahead * typical;
+    (estimate >= 1.0).then_some(estimate)
 }
 
 #[cfg(test)]
@@ -227,8 +229,10 @@ mod tests {
             (since(Some("a"), Some(3), Some(40.0)), Some(260.0)),
             // One that holds for longer than most may end at any time.
             (since(Some("a"), Some(2), Some(1e6)), Some(100.0)),
-            (since(None, Some(1), None), Some(0.0)),
-            (since(None, Some(2), None), Some(100.0)),
+            // Nobody takes it: that has no usual length.
+            (since(None, Some(1), None), None),
+            (since(None, Some(2), None), None),
+            (since(Some("a"), Some(1), Some(1e6)), None),
             (since(Some("a"), None, Some(40.0)), None),
         ] {
             let found = estimate(&scene, 100.0, NOW);

@@ -156,7 +156,7 @@ pub struct MergeBlocked {
     /// Present and true only when the holder's plan is gone but its worktree is live.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stale_holder_live_worktree: bool,
-    /// The caller's place: 1 is next. Left out when the holder has the caller's own name.
+    /// The caller's place: 1 is next. Left out when it has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// Since when the holder has it.

@@ -20,7 +20,7 @@ use crate::sys::wake::{self, End, Watch};
 /// How long who is next sleeps at most, in seconds; whoever is further behind, longer, …
 const SLOW_LOOK: f64 = 1.0;
 /// … up to this many times as long.
-const SLOWEST: usize = 15;
+const SLOWEST: usize = 8;
 /// How soon is asked again after a look that promised too much, in seconds; doubled each time.
 const VAIN: f64 = 0.01;
 

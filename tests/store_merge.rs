@@ -62,6 +62,7 @@ fn acquire(root: &Path, name: &str, meanwhile: impl FnOnce()) -> Admission {
     let rules = Rules {
         now,
         pass_over: None,
+        ticket_ttl: 900.0,
         poll_grain: 0.0,
         may_reclaim: true,
         keeps_plans: false,

@@ -162,6 +162,7 @@ impl Context {
         Rules {
             now: terms.now.clone(),
             pass_over,
+            ticket_ttl: terms.ticket_ttl,
             poll_grain: (shortest / 4.0).min(POLL_GRAIN),
             keeps_plans: world.keeps_plans() != Evidence::Absent,
             may_reclaim: file::is_local(nearest_existing(&self.place.base)),

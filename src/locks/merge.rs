@@ -49,7 +49,7 @@ use crate::report::{Action, Staleness};
 use crate::sys::process::ProcessId;
 
 pub use acquire::{acquire, try_acquire};
-pub use attached::{Keeping, keep};
+pub use attached::{Keeping, end_visit, keep};
 pub use release::{evict, leave, release, renew, view};
 pub use settle::settle;
 pub use state::{Ending, Holder, Idle, LockFile, MergeState, Records, Verdicts};
@@ -110,6 +110,9 @@ pub struct Rules {
     pub now: Now,
     /// How long idle and quiet must last before a pass-over, in seconds; `None` for never.
     pub pass_over: Option<f64>,
+    /// How long a place lasts after the last poll, in seconds. One whose process is there and has not
+    /// confirmed its place for that long is not running.
+    pub ticket_ttl: f64,
     /// How old a recorded poll may grow before it is recorded anew, in seconds.
     pub poll_grain: f64,
     /// Whether stale holders may be reclaimed here: not on file systems that are not local.

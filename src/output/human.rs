@@ -238,10 +238,14 @@ fn blocked(it: &MergeBlocked, style: &Style) -> Vec<String> {
         );
     }
     let caller = style.name(&it.plan_id);
+    let namesake = it.blocking_plan_id.as_ref() == Some(&it.plan_id);
     lines.push(match it.position {
         Some(1) => format!("You are next, as {caller}."),
         Some(place) => format!("You are number {place} in the queue, as {caller}."),
-        None => format!("The holder goes by your name, {caller}: you have no place of your own."),
+        None if namesake => {
+            format!("The holder goes by your name, {caller}: you have no place of your own.")
+        }
+        None => format!("You have no place in the queue, as {caller}."),
     });
     match &it.blocking_plan_id {
         Some(holder) if it.stale_holder_live_worktree => lines.push(override_holder(
@@ -250,10 +254,13 @@ fn blocked(it: &MergeBlocked, style: &Style) -> Vec<String> {
         )),
         _ => lines.push("Next: git locks merge check".to_owned()),
     }
-    let turn = "To take your turn, run the same acquire again";
+    let turn = "To take your turn, ask again in the same way";
     lines.push(match it.position {
         Some(_) => format!("{turn}; that keeps your place."),
-        None => format!("{turn}; to have a place, give yourself another name with --as."),
+        None if namesake => {
+            format!("{turn}; to have a place, give yourself another name with --as.")
+        }
+        None => format!("{turn}."),
     });
     lines
 }

@@ -409,8 +409,8 @@ fn the_further_behind_the_rarer_the_looks() {
         (Some(1), true, 1.0),
         (Some(2), false, 2.0),
         (Some(7), false, 7.0),
-        (Some(15), false, 15.0),
-        (Some(4000), false, 15.0),
+        (Some(8), false, 8.0),
+        (Some(4000), false, 8.0),
         // Whoever is behind dead places alone is next.
         (Some(12), true, 1.0),
         (None, false, 1.0),

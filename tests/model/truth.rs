@@ -230,6 +230,7 @@ impl Model {
         Rules {
             now: self.now(),
             pass_over: Some(PASS_OVER),
+            ticket_ttl: TICKET_TTL,
             poll_grain: POLL_GRAIN,
             may_reclaim: true,
             keeps_plans: false,

@@ -2,7 +2,7 @@
 
 use super::announce::{announce_grant, announce_wait, blocked_report, refuse_own_parent};
 use super::nested;
-use super::turn::{Answer, Asked, Granting, MergeTurn, ask};
+use super::turn::{Answer, Asked, MergeTurn, ask};
 use super::{about_holder, failure, lease_length, lock_path, workplace};
 use crate::cli;
 use crate::commands::Failure;
@@ -15,11 +15,12 @@ use crate::liveness::{Evidence, World, judge_plan};
 use crate::locks::merge::{Admission, Bid, Granted, MergeState};
 use crate::participant::Kind;
 use crate::report::{self, Action, MergeAdmitted, Outcome, Report, Status};
+use crate::store::merge::Committed;
 use crate::sys::clock;
 use crate::sys::process::{self, ProcessId, Sight};
 use crate::sys::signals::{self, Signals};
 use crate::text;
-use crate::wait::{Senses, Waited, wait};
+use crate::wait::{Ears as _, Senses, Waited, wait};
 
 /// `merge acquire`.
 pub fn acquire(args: &cli::Acquire, context: &Context) -> Result<Outcome, Failure> {
@@ -40,55 +41,39 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &Context) -> Re
         );
     }
     if patience != Patience::None {
-        match wait_for(args, identity, &bid, patience, context)? {
-            Some(Answer::Granted(granting)) => {
-                let Granting {
-                    granted,
-                    waiting_count,
-                    kind,
-                } = granting;
-                let kind = kind.unwrap_or(bid.kind);
-                warn_unvouched(kind, identity, "reclaim the lock", context);
-                return Ok(admitted(granted, waiting_count, identity, context));
-            }
-            Some(Answer::OwnParent(holder)) => {
-                let report = refuse_own_parent(context, identity, holder);
-                return Ok(Outcome::new(report, Exit::REFUSED));
-            }
-            // What follows asks once more, as one that does not wait: so the place is kept.
-            None => waiting::say_place_is_kept(context),
-        }
+        return wait_for(args, identity, &bid, patience, context);
     }
-    ask_once(args, identity, &bid, context)
+    let caller = context.caller(identity);
+    let asked = ask(context, &caller, &bid, false, args.no_title_token, None)?;
+    answer(asked, args, identity, &bid, context)
 }
 
-/// Asks as one that does not wait, and says what came of it.
-fn ask_once(
+/// Says what came of asking.
+fn answer(
+    asked: Committed<Asked>,
     args: &cli::Acquire,
     identity: &Identity,
     bid: &Bid,
     context: &Context,
 ) -> Result<Outcome> {
-    let caller = context.caller(identity);
-    let committed = ask(context, &caller, bid, false, args.no_title_token, None)?;
-    let state = &committed.state;
+    let state = &asked.state;
     let record = state.records.participant(identity.id.as_str());
     let kind = record.map_or(bid.kind, |record| record.kind);
-    match &committed.outcome {
+    match asked.outcome {
         Asked::OwnParent(holder) => {
-            let report = refuse_own_parent(context, identity, holder.clone());
+            let report = refuse_own_parent(context, identity, holder);
             Ok(Outcome::new(report, Exit::REFUSED))
         }
         Asked::Answer(Admission::Admitted(granted)) => {
             let count = state.queue.len();
             warn_unvouched(kind, identity, "reclaim the lock", context);
-            announce_grant(context, &identity.id, granted, count, args.no_title_token);
-            Ok(admitted(granted.clone(), count, identity, context))
+            announce_grant(context, &identity.id, &granted, count, args.no_title_token);
+            Ok(admitted(granted, count, identity, context))
         }
         Asked::Answer(Admission::Blocked(waiting)) => {
             warn_unvouched(kind, identity, "drop its place", context);
-            announce_wait(context, identity, waiting, state, args.no_title_token);
-            let report = blocked_report(waiting, state, identity, context);
+            announce_wait(context, identity, &waiting, state, args.no_title_token);
+            let report = blocked_report(&waiting, state, identity, context);
             Ok(Outcome::new(report, Exit::BLOCKED))
         }
         // Only runs are told so.
@@ -99,15 +84,14 @@ fn ask_once(
     }
 }
 
-/// Waits for the turn of a caller that will hold the lock after this process has ended; `None` when
-/// it did not come in time.
+/// Waits for the turn of a caller that will hold the lock after this process has ended.
 fn wait_for(
     args: &cli::Acquire,
     identity: &Identity,
     bid: &Bid,
     patience: Patience,
     context: &Context,
-) -> Result<Option<Answer>> {
+) -> Result<Outcome> {
     let caught = Signals::arm(&signals::ENDING)?;
     let bell = caught.bell();
     let mut senses = Senses::new(caught);
@@ -124,14 +108,30 @@ fn wait_for(
     let waited = wait(&mut turn, patience.budget(), &mut senses, &mut progress);
     context.voice.hush();
     match waited? {
-        Waited::Answered(answer) => {
-            if let Answer::Granted(granting) = &answer {
-                turn.announce(granting);
-            }
-            Ok(Some(answer))
+        Waited::Answered(Answer::Granted(granting)) => {
+            turn.announce(&granting);
+            let kind = granting.kind.unwrap_or(bid.kind);
+            warn_unvouched(kind, identity, "reclaim the lock", context);
+            let (granted, count) = (granting.granted, granting.waiting_count);
+            Ok(admitted(granted, count, identity, context))
         }
-        Waited::TimedOut => Ok(None),
+        Waited::Answered(Answer::OwnParent(holder)) => {
+            let report = refuse_own_parent(context, identity, holder);
+            Ok(Outcome::new(report, Exit::REFUSED))
+        }
         Waited::Interrupted(signal) => Err(waiting::interrupted(signal, &turn.leave())),
+        Waited::TimedOut => {
+            // The last word, which also confirms the place that is kept.
+            turn.limit(Some(0.0));
+            let asked = turn.ask(false).map_err(|error| match senses.signal() {
+                Some(signal) => waiting::interrupted(signal, &turn.leave()),
+                None => error,
+            })?;
+            if matches!(asked.outcome, Asked::Answer(Admission::Blocked(_))) {
+                waiting::say_place_is_kept(context);
+            }
+            answer(asked, args, identity, bid, context)
+        }
     }
 }
 

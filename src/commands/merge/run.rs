@@ -21,7 +21,7 @@ use crate::commands::context::Context;
 use crate::commands::waiting::{self, Patience};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exit::Exit;
-use crate::identity::Identity;
+use crate::identity::{Identity, PlanId};
 use crate::locks::merge::{self, Admission, Bid, Release};
 use crate::participant::Kind;
 use crate::report::{Action, Failed, Outcome, Report};
@@ -35,6 +35,9 @@ use crate::wait::{Ears as _, Senses, Waited, wait};
 /// How many random bytes make a token.
 const TOKEN_BYTES: usize = 16;
 /// `merge run`.
+///
+/// # Errors
+/// Whatever kept the command from being run.
 pub fn run(args: &cli::Run, context: &Context) -> Result<Outcome, Failure> {
     let limits = Limits::of(args)?;
     let patience = Patience::of(&args.patience, true, context)?;
@@ -42,8 +45,8 @@ pub fn run(args: &cli::Run, context: &Context) -> Result<Outcome, Failure> {
         return Ok(run_inside(args, limits, context)?);
     }
     let identity = context.identity(&args.who)?;
-    let id = identity.id.clone();
-    let ran = run_as(args, limits, patience, &identity, context);
+    let mut id = identity.id.clone();
+    let ran = run_as(args, limits, patience, &identity, &mut id, context);
     ran.or_else(|error| {
         if error.kind() != ErrorKind::Timeout {
             return Err(failure(error, &id));
@@ -111,6 +114,7 @@ fn run_as(
     limits: Limits,
     patience: Patience,
     named: &Identity,
+    asking: &mut PlanId,
     context: &Context,
 ) -> Result<Outcome> {
     let caught = Signals::arm(&signals::ENDING)?;
@@ -148,7 +152,10 @@ fn run_as(
     )?
     .running(command);
     let mut senses = Senses::new(caught);
-    let granting = match admitted(&mut turn, patience, &mut senses, args, context)? {
+    asking.clone_from(&turn.identity.id);
+    let answered = admitted(&mut turn, patience, &mut senses, args, context);
+    asking.clone_from(&turn.identity.id);
+    let granting = match answered? {
         Ok(granting) => granting,
         Err(outcome) => return Ok(outcome),
     };
@@ -203,9 +210,7 @@ fn admitted(
     };
     match asked.outcome {
         Asked::OwnParent(holder) => Ok(Err(own_parent(context, &turn.identity, holder))),
-        Asked::Answer(Admission::Admitted(granted)) => {
-            Ok(Ok(MergeTurn::granting(granted, &asked.state)))
-        }
+        Asked::Answer(Admission::Admitted(granted)) => Ok(Ok(turn.granting(granted, &asked.state))),
         Asked::Answer(Admission::Namesake) => Err(turn.no_name()),
         Asked::Answer(Admission::Blocked(waiting)) => {
             if !once {
@@ -277,8 +282,8 @@ fn begin(parked: Parked, granting: &Granting, turn: &MergeTurn<'_>) -> Result<Ru
         (nested::HOLDER, turn.identity.id.as_str()),
         (nested::FENCE, fence.as_deref().unwrap_or_default()),
     ];
-    if granting.granted.action == Action::AlreadyHeld {
-        // Who visits a detached holder is not who holds.
+    if !granting.known {
+        // A holder that another program recorded, or nobody did.
         told.push((nested::TOKEN, ""));
     }
     parked.begin(&told)
@@ -311,9 +316,27 @@ fn visit(
         &mut senses,
         treatment,
         &turn.context.voice,
-    )?;
+    );
+    end_visit(turn);
+    let ended = ended?;
     let exit = if ended.lost { Exit::LOST } else { ended.exit };
     Ok(Outcome::Silent(exit))
+}
+
+/// Makes the token of a visit worth nothing. Best effort: it was the command's alone.
+fn end_visit(turn: &MergeTurn<'_>) {
+    let ended = decide_as(
+        turn.context,
+        &turn.context.caller(&turn.identity),
+        Purpose::Ordinary,
+        true,
+        None,
+        |state, _caller, verdicts, _rules| (merge::end_visit(state, &turn.bid, verdicts), ()),
+    );
+    if let Err(error) = ended {
+        let voice = &turn.context.voice;
+        voice.detail(format!("the end of the visit was not recorded: {error}"));
+    }
 }
 
 /// From now on also hears of the command's end and of a terminal that changes its size.

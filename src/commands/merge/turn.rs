@@ -54,6 +54,8 @@ pub(super) struct Granting {
     pub waiting_count: usize,
     /// What vouches for the holder, where that is recorded.
     pub kind: Option<Kind>,
+    /// Whether calls from inside the command can be told by their token.
+    pub known: bool,
 }
 
 /// What asking came to.
@@ -142,8 +144,18 @@ pub(super) struct MergeTurn<'a> {
     unstarted: u32,
     /// Whether the last look said that it is worth asking.
     promised: bool,
-    seen: Option<(Stamp, Scene, f64)>,
+    seen: Option<Seen>,
     asked_at: f64,
+}
+
+/// What a look saw.
+struct Seen {
+    stamp: Stamp,
+    scene: Scene,
+    /// The holder's presence.
+    presence: Option<PathBuf>,
+    /// When, on the steady clock, in seconds.
+    at: f64,
 }
 
 /// What would come of asking.
@@ -307,11 +319,14 @@ impl<'a> MergeTurn<'a> {
         }
     }
 
-    pub fn granting(granted: Granted, state: &MergeState) -> Granting {
+    pub fn granting(&self, granted: Granted, state: &MergeState) -> Granting {
+        let record = state.holder_record();
+        let token = record.and_then(|record| record.token.as_deref());
         Granting {
             granted,
             waiting_count: state.queue.len(),
-            kind: state.holder_record().map(|record| record.kind),
+            kind: record.map(|record| record.kind),
+            known: token.is_some() && token == self.bid.token.as_deref(),
         }
     }
 
@@ -370,6 +385,18 @@ impl<'a> MergeTurn<'a> {
             watch,
             processes,
             change,
+        }
+    }
+
+    /// Tells a run that the very checkout that it runs in holds the lock, and would have to let go.
+    fn hint_at_own_holder(&self, state: &MergeState) {
+        let own = self.context.caller(&self.named);
+        if self.to_run.is_some() && !self.named.explicit && merge::is_holder(state, &own) {
+            let id = &self.named.id;
+            self.context.voice.inform(format!(
+                "{id}, this very checkout, holds the lock; to run under that: \
+                 git locks merge run --as {id} -- …"
+            ));
         }
     }
 
@@ -460,7 +487,7 @@ impl Turn for MergeTurn<'_> {
         Ok(match asked.outcome {
             Asked::OwnParent(holder) => Found::Answered(Answer::OwnParent(holder)),
             Asked::Answer(Admission::Admitted(granted)) => {
-                Found::Answered(Answer::Granted(Self::granting(granted, &asked.state)))
+                Found::Answered(Answer::Granted(self.granting(granted, &asked.state)))
             }
             Asked::Answer(Admission::Blocked(waiting)) => {
                 announce_wait(
@@ -470,6 +497,9 @@ impl Turn for MergeTurn<'_> {
                     &asked.state,
                     self.no_title,
                 );
+                if waiting.poll == Poll::Joined {
+                    self.hint_at_own_holder(&asked.state);
+                }
                 Found::Waiting(self.scene(&asked.state, &waiting))
             }
             Asked::Answer(Admission::Namesake) => Found::Ready,
@@ -484,7 +514,13 @@ impl Turn for MergeTurn<'_> {
         }
         let store = self.context.merge_store();
         let stamp = store.stamp()?;
-        if let Some((seen, scene, at)) = &self.seen {
+        if let Some(Seen {
+            stamp: seen,
+            scene,
+            presence,
+            at,
+        }) = &self.seen
+        {
             if scene.next && scene.holder.is_some() && !stamp.has_lock() {
                 self.promised = true;
                 return Ok(Found::Ready);
@@ -492,7 +528,10 @@ impl Turn for MergeTurn<'_> {
             // Where nothing was written, only deaths and time let anybody in, and those far behind
             // hardly ever at once.
             let behind = scene.position.is_some_and(|position| position > NEAR);
-            let far = behind && !scene.next && scene.holder.is_some();
+            // The death of a holder is seen by those next to it; if they died with it, by all.
+            let held = |path: &PathBuf| file::is_locked(path).unwrap_or(false);
+            let holder_lives = presence.as_ref().is_none_or(held);
+            let far = behind && !scene.next && scene.holder.is_some() && holder_lives;
             if far && *seen == stamp && now - at < UNSEEN {
                 return Ok(Found::Waiting(scene.clone()));
             }
@@ -514,7 +553,14 @@ impl Turn for MergeTurn<'_> {
             self.park()?;
         }
         let scene = self.scene(&guess.state, &waiting);
-        self.seen = Some((stamp, scene.clone(), now));
+        let record = guess.state.holder_record();
+        let presence = record.and_then(|record| record.presence.as_deref());
+        self.seen = Some(Seen {
+            stamp,
+            scene: scene.clone(),
+            presence: presence.and_then(|name| presence::path(&self.context.place.ours, name)),
+            at: now,
+        });
         Ok(Found::Waiting(scene))
     }
 

@@ -37,7 +37,7 @@ pub fn acquire(
     {
         if bid.kind != Kind::Attached {
             hold_again(&mut next, caller, bid, stale, rules);
-        } else if !attached::visit(&mut next, stale, rules) {
+        } else if !attached::visit(&mut next, bid, stale, rules) {
             prune(&mut next, &caller.id, verdicts);
             let admission = behind_namesake(&mut next, caller, bid, verdict, verdicts, rules);
             return (next, admission);
@@ -95,7 +95,10 @@ pub fn try_acquire(
     rules: &Rules,
 ) -> (MergeState, Admission) {
     match acquire(state, caller, bid, verdicts, rules) {
-        (_, blocked @ Admission::Blocked(_)) => (settle(state, verdicts), blocked),
+        (_, Admission::Blocked(mut waiting)) => {
+            waiting.position = None;
+            (settle(state, verdicts), Admission::Blocked(waiting))
+        }
         decided => decided,
     }
 }
@@ -284,7 +287,8 @@ fn all_passed_over(
                 None if entry.ts > rules.now.moment.wall + limit => f64::INFINITY,
                 None => rules.now.moment.wall - entry.ts,
             };
-            !present && quiet >= limit
+            let silent = !present || quiet >= rules.ticket_ttl;
+            silent && quiet >= limit
         })
 }
 

@@ -55,10 +55,18 @@ fn confirm(record: &mut Participant) {
 
 /// Lets a command run under a lock that its id holds detached, and keeps from running out what
 /// lease there is. Returns whether there is a holder to visit: not when what vouched for it is gone.
-pub(super) fn visit(next: &mut MergeState, stale: bool, rules: &Rules) -> bool {
-    let Some(record) = holder_record_mut(next).filter(|record| record.kind == Kind::Leased) else {
+pub(super) fn visit(next: &mut MergeState, bid: &Bid, stale: bool, rules: &Rules) -> bool {
+    let Some(record) = holder_record_mut(next) else {
         return !stale;
     };
+    if record.kind != Kind::Leased && stale {
+        return false;
+    }
+    // Calls from inside the command are known as those from inside a run are.
+    record.token.clone_from(&bid.token);
+    if record.kind != Kind::Leased {
+        return true;
+    }
     let ttl = record.ttl.or(record.lease.map(|lease| lease.seconds));
     if let Some(ttl) = ttl {
         record.host = Arc::new(rules.now.host.clone());
@@ -66,6 +74,16 @@ pub(super) fn visit(next: &mut MergeState, stale: bool, rules: &Rules) -> bool {
         record.ticket = rules.now.moment;
     }
     true
+}
+
+/// Decides the end of a visit: calls that show its token are no longer from inside.
+pub fn end_visit(state: &MergeState, bid: &Bid, verdicts: &Verdicts) -> MergeState {
+    let mut next = settle(state, verdicts);
+    let visited = holder_record_mut(&mut next).filter(|record| record.kind != Kind::Attached);
+    if let Some(record) = visited.filter(|record| record.token == bid.token) {
+        record.token = None;
+    }
+    next
 }
 
 /// Whether a lock file names the caller.

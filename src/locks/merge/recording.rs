@@ -71,10 +71,8 @@ pub(super) fn participant(
         ttl: length_of_lease(bid),
         lease: None,
         process: bid.process.clone(),
-        presence: caller
-            .presence
-            .clone()
-            .filter(|_| bid.kind == Kind::Attached),
+        // Of one that only waited as a process: cut off, its grant leaves such a waiter again.
+        presence: caller.presence.clone(),
         token: bid.token.clone(),
         grant: None,
     }

@@ -247,7 +247,9 @@ impl MergeState {
                     records_lost_at: self.records.lost_at,
                 };
                 let verdict = judge(&subject, terms, world);
-                behind_one |= verdict.present && id.as_ref() != holder;
+                let confirmed = record.and_then(|record| record.quiet_for(&terms.now));
+                let runs = confirmed.is_some_and(|quiet| quiet < terms.ticket_ttl);
+                behind_one |= verdict.present && runs && id.as_ref() != holder;
                 (entry.plan_id.clone(), verdict)
             })
             .collect()

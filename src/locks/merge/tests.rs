@@ -51,6 +51,7 @@ fn rules(after: f64) -> Rules {
             host: host(),
         },
         pass_over: Some(120.0),
+        ticket_ttl: 900.0,
         poll_grain: 10.0,
         may_reclaim: true,
         keeps_plans: false,

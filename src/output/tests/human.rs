@@ -41,7 +41,7 @@ fn admitted() {
 
 #[test]
 fn blocked() {
-    let turn = "To take your turn, run the same acquire again; that keeps your place.";
+    let turn = "To take your turn, ask again in the same way; that keeps your place.";
     reads(
         &Report::MergeBlocked(s::blocked()),
         &[
@@ -98,7 +98,7 @@ fn blocked() {
             "Blocked: the merge lock is held by beta.",
             "The holder goes by your name, beta: you have no place of your own.",
             "Next: git locks merge check",
-            "To take your turn, run the same acquire again; to have a place, give yourself another \
+            "To take your turn, ask again in the same way; to have a place, give yourself another \
              name with --as.",
         ],
     );

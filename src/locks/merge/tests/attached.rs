@@ -404,7 +404,8 @@ fn a_waiter_is_known_by_its_presence_whatever_it_will_be() {
         let record = &next.records.participants["a"];
         assert_eq!(record.kind, kind, "what it asked to be");
         let attached = kind == Kind::Attached;
-        assert_eq!(record.presence.is_some(), attached, "{kind:?}");
+        // Cut off, the grant leaves the waiter that it was.
+        assert_eq!(record.presence, who.presence, "{kind:?}");
         assert_eq!(record.token.is_some(), attached, "{kind:?}");
     }
 }
@@ -442,12 +443,21 @@ fn a_visit_renews_a_lease_and_leaves_all_else() {
             seconds: TTL,
         });
         record.ticket = moment(5.0);
+        record.token = Some("v".to_owned());
         assert_eq!(next, expected, "{verdict:?}");
+        // Once it is over, its token is worth nothing; another visit's is left alone.
+        expected
+            .records
+            .participant_mut("h")
+            .expect("the holder")
+            .token = None;
+        assert_eq!(end_visit(&next, &run_bid("v"), &all), expected);
+        assert_eq!(end_visit(&next, &run_bid("w"), &all), next);
     }
 }
 
 #[test]
-fn a_visit_touches_nothing_of_a_process_or_a_plan() {
+fn a_visit_leaves_all_but_its_token_of_a_process_or_a_plan() {
     for kind in [Kind::Process, Kind::Plan] {
         for verdict in [Verdict::FRESH, Verdict::UNKNOWN] {
             let state = held(kind, &["a"]);
@@ -456,7 +466,10 @@ fn a_visit_touches_nothing_of_a_process_or_a_plan() {
             let granted = granted(admission);
             assert_eq!(granted.action, Action::AlreadyHeld, "{kind:?}");
             assert_eq!(granted.fence, Some(7));
-            assert_eq!(next, state, "{kind:?} {verdict:?}");
+            let mut expected = state.clone();
+            let record = expected.records.participant_mut("h").expect("the holder");
+            record.token = Some("t".to_owned());
+            assert_eq!(next, expected, "{kind:?} {verdict:?}");
         }
     }
     let mut unrecorded = held(Kind::Plan, &["a"]);
@@ -619,4 +632,29 @@ fn an_attached_caller_is_not_granted_before_there_is_what_it_will_run() {
     let (next, admission) = acquire(&next, &who, &ready, &Verdicts::default(), &rules(1.0));
     assert_eq!(granted(admission).action, Action::Acquired);
     assert_eq!(holder(&next).as_deref(), Some("a"));
+}
+
+#[test]
+fn one_that_stands_still_is_passed_over_like_one_that_is_silent() {
+    let stopped = |silent: f64| {
+        let mut state = joined_by(free(), &["s", "a"]);
+        let record = state.records.participant_mut("s").expect("recorded");
+        record.ticket = moment(-silent);
+        state.records.idle = Some(Idle {
+            since: moment(-600.0),
+            host: host(),
+        });
+        state
+    };
+    let all = verdicts(None, &[("s", PRESENT), ("a", PRESENT)]);
+    let a = waits_as("a", "a.presence");
+    for (silent, passed) in [(899.0, false), (901.0, true)] {
+        let (next, admission) = ask(&stopped(silent), &a, &all);
+        assert_eq!(
+            matches!(admission, Admission::Admitted(_)),
+            passed,
+            "{silent}"
+        );
+        assert_eq!(names(&next), ["s", "a"], "it keeps its place");
+    }
 }

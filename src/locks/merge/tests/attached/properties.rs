@@ -444,7 +444,9 @@ proptest! {
                     && (scene.seen.of(id, 2) == Evidence::Alive
                         || (r.process.is_some() && scene.seen.of(id, 1) == Evidence::Alive))
             });
-            record.map_or(500.0, |r| NOW - r.ticket.wall) >= 120.0 && !there
+            let silent = record.map_or(500.0, |r| NOW - r.ticket.wall);
+            // One that is there and has not confirmed its place for so long stands still.
+            silent >= 120.0 && (!there || silent >= TICKET_TTL)
         };
         let idle = settled.records.idle.as_ref().is_some_and(|idle| NOW - idle.since.wall >= 120.0);
         if given && next != settled {
