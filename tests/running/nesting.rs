@@ -359,6 +359,42 @@ fn of_a_holder_without_a_process() {
 }
 
 #[test]
+fn inside_a_visit_of_a_holder_without_a_process() {
+    let stage = Stage::new();
+    stage.held_by("me");
+    let inner = stage.script_line(&format!("{WHO} who inner"));
+    let body = format!(
+        "{WHO} who before\n\
+         \"$BIN\" merge run -- {inner}; log code $?\n\
+         \"$BIN\" --format json merge release --as me >\"$DIR/released\"; log release $?\n\
+         \"$BIN\" --format json merge acquire >\"$DIR/acquired\"\n\
+         log token $GIT_LOCKS_TOKEN\n"
+    );
+    stage.run("--plan-id me", &body).exits(0);
+    assert_eq!(stage.note("inner"), stage.note("before"), "passed through");
+    assert_eq!(
+        (stage.note("code"), stage.note("release")),
+        ("0".into(), "0".into())
+    );
+    assert_eq!(report(&stage, "released")["action"], "noop");
+    assert_eq!(report(&stage, "acquired")["action"], "already_held");
+    // It is as it was, and the visit's token is worth nothing any more.
+    stage.is_taken();
+    let token = stage.note("token");
+    let lock = format!("merge:{}", stage.lock_file().display());
+    let call = stage.env.call(&stage.repo);
+    let call = call
+        .env("GIT_LOCKS_TOKEN", token)
+        .env("GIT_LOCKS_LOCK", lock);
+    let late = call.args("--format json merge run --no-wait -- true").run();
+    late.exits(75);
+    stage
+        .merge("release --as me")
+        .exits(0)
+        .says(&[("action", json!("released"))]);
+}
+
+#[test]
 fn of_a_holder_whose_lease_is_shorter_than_the_command() {
     let stage = Stage::new();
     stage.merge("acquire --as me --ttl 2s").exits(0);
