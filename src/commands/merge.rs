@@ -2,6 +2,7 @@
 
 pub mod acquire;
 mod announce;
+mod ask;
 pub mod check;
 mod held;
 mod nested;

@@ -1,8 +1,9 @@
 //! `git locks merge acquire`.
 
 use super::announce::{announce_grant, announce_wait, blocked_report, refuse_own_parent};
+use super::ask::{Answer, Asked, ask};
 use super::nested;
-use super::turn::{Answer, Asked, MergeTurn, ask};
+use super::turn::MergeTurn;
 use super::{about_holder, failure, lease_length, lock_path, workplace};
 use crate::cli;
 use crate::commands::Failure;

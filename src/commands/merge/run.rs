@@ -10,10 +10,11 @@
 //! to begin.
 
 use super::announce::{blocked_report, refuse_own_parent};
+use super::ask::{Answer, Asked, Granting};
 use super::held::{Attached, Enclosing, Visit};
 use super::nested;
 use super::release::log_released;
-use super::turn::{Answer, Asked, Granting, MergeTurn, ToRun, suffixed};
+use super::turn::{MergeTurn, ToRun, suffixed};
 use super::{decide_as, failure, lock_path, set_title, workplace};
 use crate::cli;
 use crate::commands::Failure;
