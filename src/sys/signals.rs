@@ -477,7 +477,7 @@ mod tests {
             return;
         }
         let status = apart("a_parent_is_recognised", "exec", |pid| {
-            send(pid, libc::SIGINT).expect("sent");
+            send(pid, libc::SIGTERM).expect("sent");
         });
         assert!(status.success(), "{status}");
     }
