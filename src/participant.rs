@@ -127,6 +127,20 @@ impl<H> Participant<H> {
 }
 
 impl Participant {
+    /// The waiter that a grant which was cut off before it was given leaves behind: one that waited as
+    /// a process does so again, or did.
+    #[must_use]
+    pub fn without_grant(&self) -> Self {
+        let waited = self.presence.is_some();
+        Self {
+            kind: if waited { Kind::Attached } else { self.kind },
+            process: self.process.clone().filter(|_| !waited),
+            lease: None,
+            grant: None,
+            ..self.clone()
+        }
+    }
+
     /// Seconds since this participant last showed a sign of life; `None` where that cannot be
     /// told.
     pub fn quiet_for(&self, now: &Now) -> Option<f64> {

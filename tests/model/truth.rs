@@ -509,7 +509,9 @@ impl Model {
             }
             if recorded {
                 self.detached.remove(&who);
-                if acquired && kind(who) != Kind::Attached {
+                // Cut off, a grant leaves the waiter that was there before.
+                let given = matches!(came, Came::Through | Came::Cut(5));
+                if acquired && given && kind(who) != Kind::Attached {
                     self.detached.insert(who);
                 }
                 self.asked.insert(who, (self.clock, self.processes[who].0));

@@ -272,17 +272,18 @@ impl<'a> MergeTurn<'a> {
         let mut change = None;
         let next = waiting.next || waiting.position.is_none();
         if next {
-            watch.push(self.context.merge_store().lock_path);
+            let name = record.and_then(|record| record.presence.as_deref());
+            let presence = name.and_then(|name| presence::path(&self.context.place.ours, name));
+            // While that is held, its runner sees to the command and to the lock file, and rings
+            // when it has let go: whoever came sooner would find it inside the guard.
+            let held = |path: &PathBuf| file::is_locked(path).unwrap_or(false);
+            let attended = presence.as_ref().is_some_and(held);
+            watch.extend(presence);
+            if !attended {
+                watch.push(self.context.merge_store().lock_path);
+            }
             if let Some(record) = record {
-                let ours = &self.context.place.ours;
-                let presence = record.presence.as_deref();
-                let presence = presence.and_then(|name| presence::path(ours, name));
-                // While that is held, the end of the command is its runner's business.
-                let held = |path: &PathBuf| file::is_locked(path).unwrap_or(false);
-                if !presence.as_ref().is_some_and(held) {
-                    processes.extend(record.process.clone());
-                }
-                watch.extend(presence);
+                processes.extend(record.process.clone().filter(|_| !attended));
                 let terms = self.context.terms();
                 change = record
                     .lease

@@ -2,7 +2,6 @@
 
 use crate::identity::PlanId;
 use crate::liveness::Verdict;
-use crate::participant::Kind;
 use crate::queue;
 
 use super::state::{Ending, Holder, LockFile, MergeState, Verdicts};
@@ -35,13 +34,7 @@ pub fn settle(state: &MergeState, verdicts: &Verdicts) -> MergeState {
     }
     for id in std::mem::take(&mut next.cut_off) {
         if let Some(record) = next.records.participant_mut(&id) {
-            record.grant = None;
-            record.lease = None;
-            if record.presence.is_some() {
-                // It waited as a process, and does again, or did.
-                record.kind = Kind::Attached;
-                record.process = None;
-            }
+            *record = record.without_grant();
         }
     }
     drop_departed(&mut next);

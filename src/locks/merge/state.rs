@@ -235,6 +235,9 @@ impl MergeState {
             .iter()
             .map(|entry| {
                 let record = self.records.participant(&entry.plan_id);
+                let cut_off = self.cut_off.contains(&entry.plan_id);
+                let waiter = record.filter(|_| cut_off).map(Participant::without_grant);
+                let record = waiter.as_ref().or(record);
                 let own = caller.is_some_and(|it| it.id.as_str() == entry.plan_id);
                 let left = heir.is_some_and(|it| record.is_some_and(|r| it.shares_checkout(r)));
                 let id = PlanId::parse(&entry.plan_id);
