@@ -37,11 +37,17 @@ impl LastResort {
     }
 
     /// Removes the lock file, if it is still the one that this was prepared for; returns whether it
-    /// was.
+    /// was. Inside the guard, `part` ends what vouches for the holder: sooner, it would be reclaimed;
+    /// later, a missing lock file would be put back.
     ///
     /// # Errors
     /// `Timeout` when the guard cannot be had within `patience`; or a system call failed.
-    pub fn remove_lock(&self, store: &MergeStore<'_>, patience: Duration) -> Result<bool> {
+    pub fn remove_lock(
+        &self,
+        store: &MergeStore<'_>,
+        patience: Duration,
+        part: impl FnOnce(),
+    ) -> Result<bool> {
         let deadline = Instant::now() + patience;
         let mut backoff = Backoff::new(Duration::from_micros(200), Duration::from_millis(5));
         loop {
@@ -56,6 +62,7 @@ impl LastResort {
             return Err(Self::no_guard(store));
         }
         let current = self.is_current(store);
+        part();
         if current {
             file::remove(&store.lock_path)?;
         }

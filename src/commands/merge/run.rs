@@ -389,11 +389,9 @@ fn let_go(
             false
         }
         Err(error) => {
-            // Once the presence is gone, nobody takes a missing lock file for a theft.
-            drop(turn);
             let store = context.merge_store();
             let patience = context.settings.guard_timeout;
-            let removed = last_resort.map(|last| last.remove_lock(&store, patience));
+            let removed = last_resort.map(|last| last.remove_lock(&store, patience, || drop(turn)));
             match removed {
                 Some(Ok(true)) => voice.warn(format!("the release could not be recorded: {error}")),
                 Some(Ok(false)) => {
