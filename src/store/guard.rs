@@ -148,30 +148,42 @@ impl Drop for Guard {
 
 /// Takes the kernel lock, trying until the deadline.
 fn lock_kernel(gate: &Gate<'_>) -> Result<File> {
-    let mut backoff = Backoff::new(Duration::from_micros(200), Duration::from_millis(5));
+    let mut backoff = spacing();
     loop {
         let file = file::open_lock(gate.kernel, gate.modes)?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {
-                    if !gate.pause(&mut backoff)? {
-                        return Err(kernel_timeout(gate, &file));
-                    }
-                }
-                Err(TryLockError::Error(error))
-                    if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(TryLockError::Error(error)) => {
-                    return Err(Error::io("lock", gate.kernel, &error)
-                        .with_hint("locks must work on the file system of the repository"));
-                }
-            }
-        }
+        lock_open(gate, &file, &mut backoff)?;
         if file::is_at(&file, gate.kernel)? {
             return Ok(file);
         }
         // Somebody replaced the file under us: its lock excludes nobody any more.
     }
+}
+
+/// Locks the kernel lock's file, which is open as `file`, trying until the deadline.
+///
+/// # Errors
+/// `Timeout`, naming who is inside; or a system call failed.
+pub(super) fn lock_open(gate: &Gate<'_>, file: &File, backoff: &mut Backoff) -> Result<()> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => {
+                if !gate.pause(backoff)? {
+                    return Err(kernel_timeout(gate, file));
+                }
+            }
+            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(error)) => {
+                return Err(Error::io("lock", gate.kernel, &error)
+                    .with_hint("locks must work on the file system of the repository"));
+            }
+        }
+    }
+}
+
+/// How tries for the kernel lock are spaced.
+pub(super) fn spacing() -> Backoff {
+    Backoff::new(Duration::from_micros(200), Duration::from_millis(5))
 }
 
 fn kernel_timeout(gate: &Gate<'_>, file: &File) -> Error {

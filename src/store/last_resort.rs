@@ -5,12 +5,12 @@
 //! instance of the lock file remembered. Records and queue stay as they are: the next decision
 //! finds a holder whose lock file is gone and drops it, as after a release on a full disk.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::guard::{self, Gate};
 use crate::store::merge::MergeStore;
-use crate::sys::clock::Backoff;
 use crate::sys::file::{self, Instance};
 use crate::text;
 
@@ -48,18 +48,19 @@ impl LastResort {
         patience: Duration,
         part: impl FnOnce(),
     ) -> Result<bool> {
-        let deadline = Instant::now() + patience;
-        let mut backoff = Backoff::new(Duration::from_micros(200), Duration::from_millis(5));
-        loop {
-            match self.kernel.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if backoff.pause_until(deadline) => {}
-                Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Self::no_guard(store)),
-            }
-        }
+        let gate = Gate {
+            kernel: &store.guard_path,
+            state: &store.queue_path,
+            modes: store.modes,
+            deadline: Instant::now() + patience,
+            tolerate_full_disk: true,
+            interrupted: None,
+        };
+        guard::lock_open(&gate, &self.kernel, &mut guard::spacing())?;
         if !file::is_at(&self.kernel, &store.guard_path)? {
-            return Err(Self::no_guard(store));
+            let guard = text::path(&store.guard_path);
+            let message = format!("the guard {guard} is not the one that was opened");
+            return Err(Error::new(ErrorKind::Timeout, message));
         }
         let current = self.is_current(store);
         part();
@@ -67,13 +68,5 @@ impl LastResort {
             file::remove(&store.lock_path)?;
         }
         Ok(current)
-    }
-
-    fn no_guard(store: &MergeStore<'_>) -> Error {
-        let guard = text::path(&store.guard_path);
-        Error::new(
-            ErrorKind::Timeout,
-            format!("the guard {guard} cannot be had"),
-        )
     }
 }
