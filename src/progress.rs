@@ -19,7 +19,9 @@ pub struct Progress<'a> {
     voice: &'a Voice,
     /// What is waited for: "the merge lock".
     what: &'static str,
-    /// How long a holder typically holds, in seconds, where that can be told.
+    /// Finds out how long a holder typically holds, once there is something to show.
+    find: Option<Box<dyn FnOnce() -> Option<f64> + 'a>>,
+    /// How long that is, in seconds, where it can be told.
     typical: Option<f64>,
     shown_at: Option<f64>,
     /// The last failure that was said.
@@ -27,12 +29,18 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// For a wait for `what`; `typical` is how long holders hold, in seconds.
-    pub fn new(voice: &'a Voice, what: &'static str, typical: Option<f64>) -> Self {
+    /// For a wait for `what`; `typical` tells how long holders hold, in seconds. It is asked only when
+    /// there is something to show: who need not wait does not pay for it.
+    pub fn new(
+        voice: &'a Voice,
+        what: &'static str,
+        typical: impl FnOnce() -> Option<f64> + 'a,
+    ) -> Self {
         Self {
             voice,
             what,
-            typical,
+            find: Some(Box::new(typical)),
+            typical: None,
             shown_at: None,
             said: None,
         }
@@ -53,6 +61,9 @@ impl Show for Progress<'_> {
             return;
         }
         self.shown_at = Some(clock::steady());
+        if let Some(find) = self.find.take() {
+            self.typical = find();
+        }
         let line = line(self.what, scene, left, self.typical, clock::wall());
         if self.voice.is_terminal() {
             // Asked anew each time: it may have been resized. The last column is left free, where
@@ -260,7 +271,7 @@ mod tests {
     #[test]
     fn something_is_shown_at_once_and_then_in_time() {
         let voice = Voice::new(false, false, false);
-        let mut progress = Progress::new(&voice, "the merge lock", None);
+        let mut progress = Progress::new(&voice, "the merge lock", || None);
         let interval = if voice.is_terminal() { 1.0 } else { 30.0 };
         assert_eq!(progress.again_in().to_bits(), 0.0_f64.to_bits());
         progress.scene(&behind(None), None);
@@ -277,7 +288,7 @@ mod tests {
     #[test]
     fn a_quiet_wait_shows_nothing_for_ever() {
         let voice = Voice::new(true, false, false);
-        let mut progress = Progress::new(&voice, "the merge lock", None);
+        let mut progress = Progress::new(&voice, "the merge lock", || None);
         progress.scene(&behind(None), None);
         assert_eq!(progress.shown_at, None);
         assert!(progress.again_in().is_infinite());
@@ -286,7 +297,7 @@ mod tests {
     #[test]
     fn the_same_trouble_is_said_once() {
         let voice = Voice::new(true, false, false);
-        let mut progress = Progress::new(&voice, "the merge lock", None);
+        let mut progress = Progress::new(&voice, "the merge lock", || None);
         let trouble = |what: &str| Error::new(ErrorKind::Io, what);
         progress.trouble(&trouble("the disk is full"));
         let said = progress.said.clone();

@@ -16,6 +16,7 @@ use crate::liveness::{Evidence, Terms, World};
 use crate::locks::merge::{Caller, Rules};
 use crate::place::{self, Place};
 use crate::store::merge::MergeStore;
+use crate::store::presence;
 use crate::sys::file::{self, Modes};
 use crate::sys::host::Host;
 use crate::sys::{clock, user};
@@ -134,7 +135,7 @@ impl Context {
             base: &self.place.base,
             plan_dir: &self.place.plan_dir,
             common_dir: self.place.common_dir.as_deref(),
-            presence: self.place.ours.join("presence"),
+            presence: presence::directory(&self.place.ours),
             host: self.host().clone(),
             registry: RefCell::default(),
         }

@@ -24,7 +24,7 @@ use crate::sys::clock;
 use crate::sys::file;
 use crate::text;
 
-pub use crate::store::reading::{MergeStore, Purpose, Stamp};
+pub use crate::store::reading::{BIRTH_AGE, MergeStore, Purpose, Stamp};
 
 /// How many of those that wait are tried until one is found that can be woken.
 const POKED: usize = 32;

@@ -19,7 +19,7 @@ use crate::sys::file::{self, Instance, Modes};
 use crate::text;
 
 /// An empty lock file is a lock being born until it is older than this, in seconds, …
-const BIRTH_AGE: f64 = 2.0;
+pub const BIRTH_AGE: f64 = 2.0;
 /// … and was seen unchanged for this long.
 const BIRTH_WATCH: Duration = Duration::from_secs(2);
 /// How often a reader looks again when the lock file changed under its eyes.

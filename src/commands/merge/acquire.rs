@@ -8,7 +8,7 @@ use super::{about_holder, failure, lease_length, lock_path, workplace};
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
-use crate::commands::waiting::{self, Patience};
+use crate::commands::waiting::Patience;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
@@ -21,7 +21,7 @@ use crate::sys::clock;
 use crate::sys::process::{self, ProcessId, Sight};
 use crate::sys::signals::{self, Signals};
 use crate::text;
-use crate::wait::{Ears as _, Senses, Waited, wait};
+use crate::wait::Senses;
 
 /// `merge acquire`.
 pub fn acquire(args: &cli::Acquire, context: &Context) -> Result<Outcome, Failure> {
@@ -104,33 +104,20 @@ fn wait_for(
         args.no_title_token,
         bell.as_ref(),
     )?;
-    turn.limit(patience.budget());
-    let mut progress = turn.progress();
-    let waited = wait(&mut turn, patience.budget(), &mut senses, &mut progress);
-    context.voice.hush();
-    match waited? {
-        Waited::Answered(Answer::Granted(granting)) => {
+    match turn.wait(patience, &mut senses)? {
+        Some(Answer::Granted(granting)) => {
             turn.announce(&granting);
             let kind = granting.kind.unwrap_or(bid.kind);
             warn_unvouched(kind, identity, "reclaim the lock", context);
             let (granted, count) = (granting.granted, granting.waiting_count);
             Ok(admitted(granted, count, identity, context))
         }
-        Waited::Answered(Answer::OwnParent(holder)) => {
+        Some(Answer::OwnParent(holder)) => {
             let report = refuse_own_parent(context, identity, holder);
             Ok(Outcome::new(report, Exit::REFUSED))
         }
-        Waited::Interrupted(signal) => Err(waiting::interrupted(signal, &turn.leave())),
-        Waited::TimedOut => {
-            // The last word, which also confirms the place that is kept.
-            turn.limit(Some(0.0));
-            let asked = turn.ask(false).map_err(|error| match senses.signal() {
-                Some(signal) => waiting::interrupted(signal, &turn.leave()),
-                None => error,
-            })?;
-            if matches!(asked.outcome, Asked::Answer(Admission::Blocked(_))) {
-                waiting::say_place_is_kept(context);
-            }
+        None => {
+            let asked = turn.last_word(false, &mut senses)?;
             answer(asked, args, identity, bid, context)
         }
     }

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use crate::commands::context::Context;
 use crate::error::Result;
 use crate::liveness::Verdict;
-use crate::locks::merge::{self, Holder, MergeState};
+use crate::locks::merge::{self, Holder, MergeState, Verdicts};
 use crate::run::Kept;
 use crate::text;
 
@@ -53,18 +53,22 @@ pub(super) fn enclosing(context: &Context) -> Result<Option<MergeState>> {
     if given_token(context).is_none() {
         return Ok(None);
     }
+    let (_, _, state) = look(context)?;
+    Ok(Some(state).filter(|state| is_inside(state, context)))
+}
+
+/// The lock as it is read, the verdicts on it, and as it stands by these.
+fn look(context: &Context) -> Result<(MergeState, Verdicts, MergeState)> {
     let seen = context.merge_store().peek()?;
     let verdicts = seen.judge(None, &context.terms(), &context.surroundings());
     let state = merge::view(&seen, &verdicts);
-    Ok(Some(state).filter(|state| is_inside(state, context)))
+    Ok((seen, verdicts, state))
 }
 
 /// Whether the run that this process is inside of still holds the lock.
 pub(super) fn keep(context: &Context) -> Result<Kept> {
     context.place.require_repository()?;
-    let seen = context.merge_store().peek()?;
-    let verdicts = seen.judge(None, &context.terms(), &context.surroundings());
-    let state = merge::view(&seen, &verdicts);
+    let (seen, verdicts, state) = look(context)?;
     let holder = state.lock.as_ref().map(|lock| &lock.holder);
     if holder == Some(&Holder::Unborn) {
         return Ok(Kept::Unclear);

@@ -31,10 +31,11 @@ use crate::store::last_resort::LastResort;
 use crate::store::merge::Purpose;
 use crate::sys::signals::{self, Signals};
 use crate::sys::{clock, random};
-use crate::wait::{Ears as _, Senses, Waited, wait};
+use crate::wait::{Ears as _, Senses};
 
 /// How many random bytes make a token.
 const TOKEN_BYTES: usize = 16;
+
 /// `merge run`.
 ///
 /// # Errors
@@ -181,42 +182,23 @@ fn admitted(
 ) -> Result<Result<Granting, Outcome>> {
     let once = patience == Patience::None;
     if !once {
-        turn.limit(patience.budget());
-        let mut progress = turn.progress();
-        let waited = wait(turn, patience.budget(), senses, &mut progress);
-        context.voice.hush();
-        match waited? {
-            Waited::Answered(Answer::Granted(granting)) => return Ok(Ok(granting)),
-            Waited::Answered(Answer::OwnParent(holder)) => {
+        match turn.wait(patience, senses)? {
+            Some(Answer::Granted(granting)) => return Ok(Ok(granting)),
+            Some(Answer::OwnParent(holder)) => {
                 return Ok(Err(own_parent(context, &turn.identity, holder)));
             }
-            Waited::Interrupted(signal) => {
-                return Err(waiting::interrupted(signal, &turn.leave()));
-            }
-            Waited::TimedOut => turn.limit(Some(0.0)),
+            None => {}
         }
     }
     if once {
         turn.park()?;
     }
-    // The last word, which also confirms the place that is kept.
-    let asked = match turn.ask(once) {
-        Ok(asked) => asked,
-        Err(error) => {
-            return Err(match senses.signal() {
-                Some(signal) => waiting::interrupted(signal, &turn.leave()),
-                None => error,
-            });
-        }
-    };
+    let asked = turn.last_word(once, senses)?;
     match asked.outcome {
         Asked::OwnParent(holder) => Ok(Err(own_parent(context, &turn.identity, holder))),
         Asked::Answer(Admission::Admitted(granted)) => Ok(Ok(turn.granting(granted, &asked.state))),
         Asked::Answer(Admission::Namesake) => Err(turn.no_name()),
         Asked::Answer(Admission::Blocked(waiting)) => {
-            if !once {
-                waiting::say_place_is_kept(context);
-            }
             let report = blocked_report(&waiting, &asked.state, &turn.identity, context);
             let exit = Exit::of_command(args.blocked_code);
             Ok(Err(Outcome::Aside(Box::new(report), exit)))

@@ -1,12 +1,13 @@
 //! A process that waits for the merge lock: its presence, its place, and its looks at the lock.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::announce::{announce_grant, announce_wait};
 use super::ask::{Answer, Asked, Granting, ask};
 use super::{about_holder, decide_as, set_title};
 use crate::commands::context::Context;
+use crate::commands::waiting::{self, Patience};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::holds;
 use crate::identity::{self, Identity};
@@ -17,14 +18,14 @@ use crate::participant::Kind;
 use crate::progress::Progress;
 use crate::queue::Entry;
 use crate::run::Parked;
-use crate::store::merge::{Committed, Purpose, Stamp};
+use crate::store::merge::{BIRTH_AGE, Committed, Purpose, Stamp};
 use crate::store::presence::{self, Presence};
 use crate::sys::fifo::Doorbell;
 use crate::sys::file;
 use crate::sys::process;
 use crate::sys::signals::Bell;
 use crate::sys::{clock, random};
-use crate::wait::{Found, Scene, Turn};
+use crate::wait::{Ears as _, Found, Scene, Senses, Turn, Waited, wait};
 
 /// What is waited for.
 pub(super) const WHAT: &str = "the merge lock";
@@ -36,8 +37,6 @@ const NEAR: usize = 3;
 const CONFIRMED: f64 = 5.0;
 /// How long leaving the queue may take, in seconds; less when another signal comes.
 const LEAVING: f64 = 3.0;
-/// A lock file that is empty for longer than this, in seconds, may be dead.
-const BORN: f64 = 2.0;
 /// For how long the guard is tried for, however short the wait, in seconds.
 const A_MOMENT: f64 = 1.0;
 /// So many times in a row a process may fail to be started before the wait is given up.
@@ -132,7 +131,7 @@ impl<'a> MergeTurn<'a> {
     }
 
     /// Tries for the guard for at most so many seconds more, and a moment at least.
-    pub fn limit(&mut self, seconds: Option<f64>) {
+    fn limit(&mut self, seconds: Option<f64>) {
         self.until = seconds.map(|seconds| clock::steady() + seconds.max(A_MOMENT));
     }
 
@@ -176,19 +175,52 @@ impl<'a> MergeTurn<'a> {
     }
 
     /// Shows the wait.
-    pub fn progress(&self) -> Progress<'a> {
+    fn progress(&self) -> Progress<'a> {
         let context = self.context;
-        let holds = if context.voice.is_quiet() {
-            Vec::new()
-        } else {
-            holds::recent(&context.place.logs, "merge", clock::wall())
-        };
-        Progress::new(&context.voice, WHAT, holds::typical(&holds))
+        let typical =
+            || holds::typical(&holds::recent(&context.place.logs, "merge", clock::wall()));
+        Progress::new(&context.voice, WHAT, typical)
+    }
+
+    /// Waits for the turn; `None` when it did not come in time.
+    ///
+    /// # Errors
+    /// A signal came, or waiting on makes no sense.
+    pub fn wait(&mut self, patience: Patience, senses: &mut Senses) -> Result<Option<Answer>> {
+        self.limit(patience.budget());
+        let mut progress = self.progress();
+        let waited = wait(self, patience.budget(), senses, &mut progress);
+        self.context.voice.hush();
+        match waited? {
+            Waited::Answered(answer) => Ok(Some(answer)),
+            Waited::TimedOut => Ok(None),
+            Waited::Interrupted(signal) => Err(waiting::interrupted(signal, &self.leave())),
+        }
+    }
+
+    /// Asks for the last time: once and without a trace, or, after a wait that came to nothing, to
+    /// confirm the place that is kept.
+    ///
+    /// # Errors
+    /// A signal came, or what asking failed with.
+    pub fn last_word(&mut self, once: bool, senses: &mut Senses) -> Result<Committed<Asked>> {
+        if !once {
+            self.limit(Some(0.0));
+        }
+        let asked = self.ask(once);
+        let asked = asked.map_err(|error| match senses.signal() {
+            Some(signal) => waiting::interrupted(signal, &self.leave()),
+            None => error,
+        })?;
+        if !once && matches!(asked.outcome, Asked::Answer(Admission::Blocked(_))) {
+            waiting::say_place_is_kept(self.context);
+        }
+        Ok(asked)
     }
 
     /// Leaves the queue, or lets go of what was granted meanwhile. Whoever was told to end does not
     /// try for long: once the presence is gone, its place keeps nobody waiting.
-    pub fn leave(&mut self) -> Result<()> {
+    fn leave(&mut self) -> Result<()> {
         if !self.takes_part() {
             return Ok(());
         }
@@ -218,7 +250,7 @@ impl<'a> MergeTurn<'a> {
     }
 
     /// Asks, under an id of its own where another process uses the one it has.
-    pub fn ask(&mut self, once: bool) -> Result<Committed<Asked>> {
+    fn ask(&mut self, once: bool) -> Result<Committed<Asked>> {
         let (bell, until) = (self.bell, self.until);
         let interrupted = move || {
             bell.is_some_and(Bell::rings) || until.is_some_and(|until| clock::steady() >= until)
@@ -263,6 +295,11 @@ impl<'a> MergeTurn<'a> {
         );
     }
 
+    fn presence_of_holder(&self, state: &MergeState) -> Option<PathBuf> {
+        let name = state.holder_record()?.presence.as_deref()?;
+        presence::path(&self.context.place.ours, name)
+    }
+
     /// The scene from the place in the queue that `waiting` tells of.
     fn scene(&self, state: &MergeState, waiting: &Waiting) -> Scene {
         let about = about_holder(state, self.context);
@@ -272,12 +309,10 @@ impl<'a> MergeTurn<'a> {
         let mut change = None;
         let next = waiting.next || waiting.position.is_none();
         if next {
-            let name = record.and_then(|record| record.presence.as_deref());
-            let presence = name.and_then(|name| presence::path(&self.context.place.ours, name));
+            let presence = self.presence_of_holder(state);
             // While that is held, its runner sees to the command and to the lock file, and rings
             // when it has let go: whoever came sooner would find it inside the guard.
-            let held = |path: &PathBuf| file::is_locked(path).unwrap_or(false);
-            let attended = presence.as_ref().is_some_and(held);
+            let attended = presence.as_deref().is_some_and(is_held);
             watch.extend(presence);
             if !attended {
                 watch.push(self.context.merge_store().lock_path);
@@ -355,7 +390,7 @@ impl<'a> MergeTurn<'a> {
             admission,
             recorded: self.is_recorded(&state, &verdicts),
             // Only inside the guard it is watched for long enough to be told dead.
-            long_unborn: age.is_some_and(|age| age > BORN),
+            long_unborn: age.is_some_and(|age| age > BIRTH_AGE),
             state: next,
         })
     }
@@ -384,6 +419,11 @@ impl MergeTurn<'_> {
         let id = &self.named.id;
         Error::new(ErrorKind::Timeout, format!("every id like {id} is in use"))
     }
+}
+
+/// Whether a process keeps that presence, as far as can be seen.
+fn is_held(presence: &Path) -> bool {
+    file::is_locked(presence).unwrap_or(false)
 }
 
 /// An id for one of several calls that would ask under the same.
@@ -452,8 +492,7 @@ impl Turn for MergeTurn<'_> {
             // hardly ever at once.
             let behind = scene.position.is_some_and(|position| position > NEAR);
             // The death of a holder is seen by those next to it; if they died with it, by all.
-            let held = |path: &PathBuf| file::is_locked(path).unwrap_or(false);
-            let holder_lives = presence.as_ref().is_none_or(held);
+            let holder_lives = presence.as_deref().is_none_or(is_held);
             let far = behind && !scene.next && scene.holder.is_some() && holder_lives;
             if far && *seen == stamp && now - at < UNSEEN {
                 return Ok(Found::Waiting(scene.clone()));
@@ -476,12 +515,10 @@ impl Turn for MergeTurn<'_> {
             self.park()?;
         }
         let scene = self.scene(&guess.state, &waiting);
-        let record = guess.state.holder_record();
-        let presence = record.and_then(|record| record.presence.as_deref());
         self.seen = Some(Seen {
             stamp,
             scene: scene.clone(),
-            presence: presence.and_then(|name| presence::path(&self.context.place.ours, name)),
+            presence: self.presence_of_holder(&guess.state),
             at: now,
         });
         Ok(Found::Waiting(scene))

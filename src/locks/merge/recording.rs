@@ -87,7 +87,6 @@ pub(super) fn waiter(caller: &Caller, bid: &Bid, queued_ts: f64, rules: &Rules) 
     Participant {
         kind: Kind::Attached,
         process: None,
-        presence: caller.presence.clone(),
         token: None,
         ..holder
     }
