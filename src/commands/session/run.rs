@@ -1,0 +1,66 @@
+//! `git locks session run`.
+//!
+//! The session begins, the command runs while its heartbeat is kept, the lease is taken away. One that
+//! was noted before under the same id stays noted.
+//!
+//! **A crash** of the runner leaves the lease, which is stale once its TTL has passed, and the command.
+
+use std::ffi::OsString;
+
+use super::begin::{Begun, begin};
+use super::holding::Holding;
+use super::release::let_go;
+use super::{Here, SESSION_ID};
+use crate::cli;
+use crate::commands::running::{Manner, run_at_once};
+use crate::commands::waiting::Patience;
+use crate::error::Result;
+use crate::report::{Action, Outcome, Report, Status};
+use crate::run;
+use crate::sys::signals::{self, Signals};
+use crate::wait::Senses;
+
+/// Notes a session, runs a command as that session, and takes the lease away.
+///
+/// # Errors
+/// Whatever kept the command from being run.
+pub(super) fn run(args: &cli::SessionRun, here: &Here<'_>) -> Result<Outcome> {
+    let manner = Manner::of(&args.conduct, Patience::None)?;
+    let terms = here.terms(&args.mode, &args.terms)?;
+    let senses = Senses::new(Signals::arm(&signals::ENDING)?);
+    let aside = |report| Ok(Outcome::Aside(Box::new(report), manner.blocked_exit()));
+    let (began, without) = match begin(here, &terms, args.consider_peers)? {
+        Begun::Leased(_, action) => (action == Action::Acquired, false),
+        Begun::Blocked(_, report) => return aside(Report::SessionBlocked(*report)),
+        Begun::Beside(report, _) if report.status == Status::Blocked => {
+            return aside(Report::SessionBeside(*report));
+        }
+        Begun::Beside(report, _) => {
+            let voice = &here.context.voice;
+            voice.inform(format!(
+                "no lease is noted: the session {} is at work in {}, and this one only reads",
+                report.blocking_session_id, report.blocking_worktree
+            ));
+            (false, true)
+        }
+        Begun::Failed(error) => {
+            here.forgiven(error)?;
+            (false, true)
+        }
+    };
+    let environment = vec![(SESSION_ID, OsString::from(&terms.session_id))];
+    let mut holding = Holding::new(here, &terms, without);
+    let ended = run_at_once(
+        || run::start_plainly(manner.command(), environment),
+        &manner,
+        &mut holding,
+        senses,
+        "another session was noted when the command had ended",
+        &here.context.voice,
+    );
+    if began && let Err(error) = let_go(here, &terms.session_id) {
+        let voice = &here.context.voice;
+        voice.warn(format!("the lease stays until its TTL has passed: {error}"));
+    }
+    ended
+}
