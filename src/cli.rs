@@ -1,6 +1,9 @@
 //! The command line: definitions only, no logic. clap lives here only.
 
+pub mod outline;
 mod refusal;
+mod sessions;
+mod tools;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,6 +12,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use refusal::{Refusal, names_run, parse};
+pub use sessions::*;
+pub use tools::*;
 
 /// Take turns in a git repository.
 ///
@@ -82,6 +87,36 @@ pub enum Family {
     /// The merge lock: one merge at a time, first come first served
     #[command(subcommand)]
     Merge(Merge),
+    /// The build queue: at most so many builds on this machine at once, first come first served
+    #[command(subcommand)]
+    Build(Build),
+    /// The repository lock: one process at a time moves or undoes a lane of the repository
+    #[command(subcommand)]
+    Repo(Repo),
+    /// The worktree lock: one attempt at a time in a worktree
+    #[command(subcommand)]
+    Worktree(Worktree),
+    /// The session lease: notice that someone else is at work in a checkout already
+    #[command(subcommand)]
+    Session(Session),
+    /// Say who has and waits for every lock, here and on this machine
+    Status(StatusArgs),
+    /// Tell what has happened to the locks
+    Log(LogArgs),
+    /// Look for what is not as it should be
+    Doctor(DoctorArgs),
+    /// Make git ask for the merge lock before it pushes
+    #[command(subcommand)]
+    Hook(Hook),
+    /// Print what a shell's prompt may show
+    Prompt(Who),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Show a manual page, or install them all
+    Man(ManArgs),
+    /// Say what may come next on a command line
+    #[command(hide = true)]
+    Complete(CompleteArgs),
     /// Become the command when the enclosing run says so
     #[command(hide = true)]
     Become(Become),
@@ -125,6 +160,20 @@ pub struct Patience {
     pub no_wait: bool,
 }
 
+/// For how long what is acquired is kept, and what for.
+#[derive(Args, Clone, Debug)]
+pub struct Keeping {
+    /// Keep it for this long unless renewed, such as 90s, 5m or 1h30m [default: locks.ttl]
+    #[arg(long, value_name = "DURATION", conflicts_with = "while_pid")]
+    pub ttl: Option<String>,
+    /// Keep it for as long as this process runs
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub while_pid: Option<i32>,
+    /// What it is needed for; shown to those who wait
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub reason: Option<String>,
+}
+
 /// `merge acquire`.
 #[derive(Args, Debug)]
 pub struct Acquire {
@@ -134,15 +183,9 @@ pub struct Acquire {
     /// Whether to wait.
     #[command(flatten)]
     pub patience: Patience,
-    /// Keep the lock for this long unless renewed, such as 90s, 5m or 1h30m [default: locks.ttl]
-    #[arg(long, value_name = "DURATION", conflicts_with = "while_pid")]
-    pub ttl: Option<String>,
-    /// Keep the lock for as long as this process runs
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pub while_pid: Option<i32>,
-    /// What the lock is needed for; shown to those who wait
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub reason: Option<String>,
+    /// For how long it is kept, and what for.
+    #[command(flatten)]
+    pub keeping: Keeping,
     /// Accepted for old callers; drives nothing
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
@@ -160,7 +203,32 @@ pub enum OnLoss {
     Continue,
 }
 
-/// `merge run`.
+/// How a command is run under a lock.
+#[derive(Args, Debug)]
+pub struct Conduct {
+    /// The exit code when it was not to be had
+    #[arg(
+        short = 'E',
+        long = "conflict-exit-code",
+        value_name = "CODE",
+        default_value_t = 75
+    )]
+    pub blocked_code: u8,
+    /// End the command when it has run for this long
+    #[arg(long, value_name = "DURATION")]
+    pub max_hold: Option<String>,
+    /// Kill the command when it still runs this long after it was asked to end
+    #[arg(long, value_name = "DURATION")]
+    pub kill_after: Option<String>,
+    /// What becomes of the command when what it runs under is lost
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnLoss::End)]
+    pub on_loss: OnLoss,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// `merge run`, and what every `run` of a lock with a queue takes.
 #[derive(Args, Debug)]
 pub struct Run {
     /// Who is asking.
@@ -169,32 +237,174 @@ pub struct Run {
     /// Whether to wait.
     #[command(flatten)]
     pub patience: Patience,
-    /// The exit code when the lock was not to be had
-    #[arg(
-        short = 'E',
-        long = "conflict-exit-code",
-        value_name = "CODE",
-        default_value_t = 75
-    )]
-    pub blocked_code: u8,
-    /// What the lock is needed for; shown to those who wait
+    /// What it is needed for; shown to those who wait
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub reason: Option<String>,
-    /// End the command when it has held the lock for this long
-    #[arg(long, value_name = "DURATION")]
-    pub max_hold: Option<String>,
-    /// Kill the command when it still runs this long after it was asked to end
-    #[arg(long, value_name = "DURATION")]
-    pub kill_after: Option<String>,
-    /// What becomes of the command when the lock is lost
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnLoss::End)]
-    pub on_loss: OnLoss,
+    /// How the command is run.
+    #[command(flatten)]
+    pub conduct: Conduct,
     /// Leave the title for prompts and terminals alone
     #[arg(long)]
     pub no_title_token: bool,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub command: Vec<OsString>,
+}
+
+/// The verbs of the build queue.
+#[derive(Debug, Subcommand)]
+pub enum Build {
+    /// Take a slot, or join the queue for one; exits 75 while there is none
+    Acquire(BuildAcquire),
+    /// Wait for a slot, run a command in it, and give it back
+    Run(BuildRun),
+    /// Say who has a slot and who waits, without touching anything
+    Check(BuildCheck),
+    /// Give the slot back, or leave the queue
+    Release(BuildRelease),
+    /// Extend the lease of a slot; exits 1 when it is lost
+    Renew(BuildRenew),
+}
+
+/// How many slots there are.
+#[derive(Args, Clone, Debug)]
+pub struct Slots {
+    /// How many builds there may be at once [default: locks.build.maxSlots, else marshal.json's, else 5]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_slots: Option<String>,
+}
+
+/// `build acquire`.
+#[derive(Args, Debug)]
+pub struct BuildAcquire {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// How many slots there are.
+    #[command(flatten)]
+    pub slots: Slots,
+    /// Whether to wait.
+    #[command(flatten)]
+    pub patience: Patience,
+    /// For how long it is kept, and what for.
+    #[command(flatten)]
+    pub keeping: Keeping,
+    /// Leave the title for prompts and terminals alone
+    #[arg(long)]
+    pub no_title_token: bool,
+}
+
+/// `build run`.
+#[derive(Args, Debug)]
+pub struct BuildRun {
+    /// How many slots there are.
+    #[command(flatten)]
+    pub slots: Slots,
+    /// What every run takes.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// `build check`.
+#[derive(Args, Debug)]
+pub struct BuildCheck {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// How many slots there are.
+    #[command(flatten)]
+    pub slots: Slots,
+    /// Exit 1 when the caller has no slot and would get none at once
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// `build release`.
+#[derive(Args, Debug)]
+pub struct BuildRelease {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// How many slots there are.
+    #[command(flatten)]
+    pub slots: Slots,
+    /// The entry, as `acquire` has named it [default: the caller's own]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Leave the title for prompts and terminals alone
+    #[arg(long)]
+    pub no_title_token: bool,
+}
+
+/// `build renew`.
+#[derive(Args, Debug)]
+pub struct BuildRenew {
+    /// Who is asking.
+    #[command(flatten)]
+    pub who: Who,
+    /// The entry, as `acquire` has named it [default: the caller's own]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// The new length of the lease, from now [default: its length so far]
+    #[arg(long, value_name = "DURATION")]
+    pub ttl: Option<String>,
+}
+
+/// The verbs of the repository lock.
+#[derive(Debug, Subcommand)]
+pub enum Repo {
+    /// Wait for the lock, and run a command under it
+    Run(KernelRun),
+    /// Say which process has the lock, without touching it
+    Check(KernelCheck),
+    /// Print the lock's file, which any program may lock with flock
+    Path,
+}
+
+/// The verbs of the worktree lock.
+#[derive(Debug, Subcommand)]
+pub enum Worktree {
+    /// Wait for the lock, for 30 s where nothing else is said, and run a command under it
+    Run(KernelRun),
+    /// Say which process has the lock, without touching it
+    Check(KernelCheck),
+    /// Say of every worktree of the repository what its lock is like
+    Cleanup(Cleanup),
+}
+
+/// `repo run` and `worktree run`.
+#[derive(Args, Debug)]
+pub struct KernelRun {
+    /// Wait for at most so many seconds, as --wait does; 0 is --no-wait
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        allow_negative_numbers = true,
+        conflicts_with_all = ["wait", "no_wait"]
+    )]
+    pub timeout: Option<f64>,
+    /// Whether to wait.
+    #[command(flatten)]
+    pub patience: Patience,
+    /// How the command is run.
+    #[command(flatten)]
+    pub conduct: Conduct,
+}
+
+/// `repo check` and `worktree check`.
+#[derive(Args, Debug)]
+pub struct KernelCheck {
+    /// Exit 1 when another holds the lock
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// `worktree cleanup`.
+#[derive(Args, Debug)]
+pub struct Cleanup {
+    /// Rewrite what those who have ended left in their lock files; nothing is ever deleted
+    #[arg(long)]
+    pub refresh: bool,
+    /// Do not ask
+    #[arg(long, requires = "refresh")]
+    pub yes: bool,
 }
 
 /// `become`: the inside of a run.

@@ -1,7 +1,10 @@
-//! Settings: what the environment says, else the git configuration, else the default. Flags
-//! stand above all of these and are the callers' to apply.
+//! Settings: what the environment says, else the git configuration, else (for the build queue)
+//! `marshal.json`, else the default. Flags stand above all of these.
+
+mod marshal;
 
 use std::env;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::Format;
@@ -39,11 +42,22 @@ const TICKET_TTL: Setting = Setting::new("locks.ticketTtl", "GIT_LOCKS_TICKET_TT
 const PASS_OVER: Setting = Setting::new("locks.passOver", "GIT_LOCKS_PASS_OVER");
 const GUARD_TIMEOUT: Setting = Setting::new("locks.guardTimeout", "GIT_LOCKS_GUARD_TIMEOUT");
 const WAIT_TIMEOUT: Setting = Setting::new("locks.waitTimeout", "GIT_LOCKS_WAIT_TIMEOUT");
+const MAX_SLOTS: Setting = Setting::new("locks.build.maxSlots", "GIT_LOCKS_BUILD_MAX_SLOTS");
+const HOOK_WAIT: Setting = Setting::new("locks.hook.wait", "GIT_LOCKS_HOOK_WAIT");
 const TITLE: Setting = Setting::new("locks.title", "GIT_LOCKS_TITLE");
 const FORMAT: Setting = Setting::new("locks.format", "GIT_LOCKS_FORMAT");
 
 /// What a duration looks like.
 pub const DURATION_HINT: &str = "a duration is a number with a unit, such as 90s, 5m, 1h30m or 2d";
+
+/// What a number of slots looks like.
+const SLOTS_HINT: &str = "it is a whole number, 1 or more";
+
+/// How many builds may run at once where nothing else is said.
+const DEFAULT_SLOTS: usize = 5;
+
+/// How long a push waits for its turn where nothing else is said.
+const DEFAULT_HOOK_WAIT: Duration = Duration::from_secs(300);
 
 /// The longest duration that is taken, about a century: sums with it cannot overflow.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
@@ -53,12 +67,65 @@ pub fn load(place: &Place) -> Result<Settings> {
     settings(&|setting| setting.find(Some(place)))
 }
 
+/// Whether prompts and terminals show a title in `place`: of the settings, this one alone.
+///
+/// # Errors
+/// It is neither true nor false.
+pub fn shows_title(place: &Place) -> Result<bool> {
+    truth(TITLE.find(Some(place)))
+}
+
 /// The output format that the environment or the configuration asks for, if either does.
 pub fn output_format(place: Option<&Place>) -> Result<Option<Format>> {
     FORMAT
         .find(place)
         .map(|found| found.read(format, "a format is one of toon, json and human"))
         .transpose()
+}
+
+/// How many builds may run at once, as `flag` (`--max-slots`) says, else what else is set for a
+/// caller in `cwd`.
+///
+/// # Errors
+/// The flag, the environment or the git configuration says something that is no number of slots.
+pub fn build_slots(place: &Place, cwd: &Path, flag: Option<&str>) -> Result<usize> {
+    let flag = flag.map(|text| Set {
+        source: "--max-slots",
+        text: text.to_owned(),
+    });
+    match flag.or_else(|| MAX_SLOTS.find(Some(place))) {
+        Some(set) => set.read(slots, SLOTS_HINT),
+        None => Ok(marshal::build_slots(cwd, &place.plan_dir).unwrap_or(DEFAULT_SLOTS)),
+    }
+}
+
+/// How long a push waits for its turn; zero for not at all.
+///
+/// # Errors
+/// What is set is no duration.
+pub fn hook_wait(place: &Place) -> Result<Duration> {
+    match HOOK_WAIT.find(Some(place)) {
+        Some(set) => set.read(duration, DURATION_HINT),
+        None => Ok(DEFAULT_HOOK_WAIT),
+    }
+}
+
+/// Every number of slots that is set for a caller in `cwd`, with where that is: first the one that counts.
+/// The default, where nothing is.
+///
+/// # Errors
+/// The environment or the git configuration says something that is no number of slots.
+pub fn all_build_slots(place: &Place, cwd: &Path) -> Result<Vec<(&'static str, usize)>> {
+    let set = [MAX_SLOTS.exported(), MAX_SLOTS.configured(Some(place))];
+    let read = |set: Set| Ok((set.source, set.read(slots, SLOTS_HINT)?));
+    let set = set.into_iter().flatten().map(read);
+    let mut all = set.collect::<Result<Vec<_>>>()?;
+    let of_project = marshal::build_slots(cwd, &place.plan_dir);
+    all.extend(of_project.map(|slots| ("marshal.json", slots)));
+    if all.is_empty() {
+        all.push(("the default", DEFAULT_SLOTS));
+    }
+    Ok(all)
 }
 
 /// Whether `GIT_LOCKS_EXIT_ZERO` asks for exit code 0.
@@ -124,6 +191,13 @@ pub fn format(text: &str) -> Option<Format> {
     }
 }
 
+/// A number of slots: digits, and not 0.
+fn slots(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse().ok())?.filter(|&slots| slots > 0)
+}
+
 /// Seconds in a unit.
 fn unit(name: &str) -> Option<f64> {
     match name {
@@ -175,13 +249,18 @@ impl Setting {
 
     /// What is set: in the environment, where empty means unset, else in the configuration.
     fn find(self, place: Option<&Place>) -> Option<Set> {
-        let exported = env::var_os(self.variable).filter(|value| !value.is_empty());
-        if let Some(value) = exported {
-            return Some(Set {
-                source: self.variable,
-                text: value.to_string_lossy().into_owned(),
-            });
-        }
+        self.exported().or_else(|| self.configured(place))
+    }
+
+    fn exported(self) -> Option<Set> {
+        let value = env::var_os(self.variable).filter(|value| !value.is_empty())?;
+        Some(Set {
+            source: self.variable,
+            text: value.to_string_lossy().into_owned(),
+        })
+    }
+
+    fn configured(self, place: Option<&Place>) -> Option<Set> {
         Some(Set {
             source: self.key,
             text: place?.config(self.key)?,
@@ -207,11 +286,13 @@ fn settings(find: &dyn Fn(Setting) -> Option<Set>) -> Result<Settings> {
         wait_timeout: find(WAIT_TIMEOUT)
             .map(|found| found.read(duration, DURATION_HINT))
             .transpose()?,
-        title: match find(TITLE) {
-            Some(found) => found.read(boolean, "it is true or false")?,
-            None => true,
-        },
+        title: truth(find(TITLE))?,
     })
+}
+
+/// A boolean that is true where nothing is said.
+fn truth(found: Option<Set>) -> Result<bool> {
+    found.map_or(Ok(true), |found| found.read(boolean, "it is true or false"))
 }
 
 #[cfg(test)]
@@ -330,6 +411,23 @@ mod tests {
         let message = given("locks.ttl", "soon\n").map_err(|error| error.message().to_owned());
         assert_eq!(message.err().as_deref(), Some("locks.ttl is 'soon\\n'"));
         assert!(given("locks.title", "perhaps").is_err());
+    }
+
+    #[test]
+    fn slots_are_a_whole_number_from_1() {
+        assert_eq!(slots(" 12 "), Some(12));
+        for text in [
+            "0",
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "five",
+            "true",
+            "99999999999999999999999",
+        ] {
+            assert_eq!(slots(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -127,6 +127,11 @@ impl Error {
         self.code == Some(OUT_OF_DESCRIPTORS)
     }
 
+    /// Whether something on the way was not there (any more).
+    pub fn is_not_found(&self) -> bool {
+        self.cause == Some(io::ErrorKind::NotFound)
+    }
+
     /// Whether the disk or the quota is full.
     pub fn is_out_of_space(&self) -> bool {
         matches!(

@@ -3,6 +3,8 @@
 //! The rules are in [`crate::liveness`]; this is its [`World`]. An error other than "there is no
 //! such file" means that we could not have seen what we looked for: `Unobservable`.
 
+mod projects;
+
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,6 +17,8 @@ use crate::store::witness::{self, Stand};
 use crate::sys::file::{self, Instance};
 use crate::sys::host::{Host, Relation};
 use crate::sys::process::{self, ProcessId, Sight};
+
+pub use projects::Neighbours;
 
 /// The files of git's worktree registry are small; more is not read.
 const REGISTRY_LIMIT: u64 = 64 << 10;

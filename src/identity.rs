@@ -135,6 +135,11 @@ fn plain(c: char) -> char {
 /// The identity of the checkout that the caller at `cwd` stands in.
 pub fn infer(place: &Place, cwd: &Path) -> Result<Identity> {
     let Some(checkout) = &place.checkout else {
+        if !place.base_is_given {
+            // Outside a repository, the directory is all there is.
+            let name = cwd.file_name().unwrap_or(OsStr::new("root"));
+            return Ok(Identity::inferred(from_name(name)));
+        }
         return Err(
             Error::usage("PLAN_BASE_DIR is set, so the caller must say who it is")
                 .with_hint("add --plan-id ID, or set GIT_LOCKS_PLAN_ID"),

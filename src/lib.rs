@@ -15,6 +15,9 @@
 //! |---|---|
 //! | [`program`] | one run: parse, do, render, exit code |
 //! | [`commands`] | one file per command: arguments in, a report out |
+//! | [`page`] | what is said on standard output |
+//! | [`manual`] | the manual pages, from the command line's definitions and prose |
+//! | [`completion`] | what may come next on a command line |
 //! | [`voice`] | what is said on standard error while a command works |
 //! | [`output`] | a report as TOON, JSON or sentences: pure functions |
 //! | [`run`] | the one runner: a command under a lock |
@@ -22,6 +25,7 @@
 //! | [`wait`] | the one waiting loop |
 //! | [`titles`] | title tokens for prompts and terminals |
 //! | [`event_log`] | the `[LOCK]` timeline |
+//! | [`diagnosis`] | evidence in words, and findings: pure |
 //! | [`evidence`] | looking for signs of life |
 //! | [`store`] | guard, shared documents, records: the only writer of state |
 //! | [`locks`] | who is admitted, pruned, reclaimed: pure decisions |
@@ -43,7 +47,9 @@ compile_error!(
 
 pub mod cli;
 pub mod commands;
+pub mod completion;
 pub mod config;
+pub mod diagnosis;
 pub mod error;
 pub mod event_log;
 pub mod evidence;
@@ -52,7 +58,9 @@ pub mod identity;
 pub mod lease;
 pub mod liveness;
 pub mod locks;
+pub mod manual;
 pub mod output;
+pub mod page;
 pub mod participant;
 pub mod place;
 pub mod program;

@@ -8,7 +8,7 @@
 use crate::identity::PlanId;
 use crate::lease::{Lease, Moment, Now, Standing};
 use crate::participant::{Kind, Participant};
-use crate::report::Staleness;
+use crate::report::{Grounds, Staleness};
 use crate::sys::host::Host;
 use crate::sys::process::ProcessId;
 
@@ -119,22 +119,13 @@ pub fn judge(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict
     let Some(record) = subject.record else {
         return judge_unrecorded(id, subject, terms, world);
     };
-    if subject.role == Role::Waiter && record.kind != Kind::Plan {
-        let ticket = Lease {
-            from: record.ticket,
-            seconds: terms.ticket_ttl,
+    if let Some(standing) = running_ticket(subject, record, terms) {
+        let verdict = judge_standing(standing);
+        return if subject.closely {
+            with_presence(verdict, record, world)
+        } else {
+            verdict
         };
-        match ticket.standing(&record.host, &terms.now) {
-            Standing::Expired => {}
-            standing => {
-                let verdict = judge_standing(standing);
-                return if subject.closely {
-                    with_presence(verdict, record, world)
-                } else {
-                    verdict
-                };
-            }
-        }
     }
     match record.kind {
         Kind::Plan => judge_plan(id, world),
@@ -142,6 +133,39 @@ pub fn judge(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Verdict
         Kind::Attached => judge_attached(record, terms, world),
         Kind::Leased => judge_leased(subject.role, record, terms),
     }
+}
+
+/// What [`judge`] goes by.
+pub fn grounds(subject: &Subject<'_>, terms: &Terms, world: &dyn World) -> Grounds {
+    if subject.id.is_none() {
+        return Grounds::Nothing;
+    }
+    let Some(record) = subject.record else {
+        return match world.keeps_plans() {
+            _ if is_lost(subject, terms) => Grounds::Lost,
+            Evidence::Alive | Evidence::Unobservable => Grounds::Plan,
+            Evidence::Absent => Grounds::Age,
+        };
+    };
+    if running_ticket(subject, record, terms).is_some() {
+        return Grounds::Ticket;
+    }
+    match record.kind {
+        Kind::Plan => Grounds::Plan,
+        Kind::Process => Grounds::Process,
+        Kind::Attached => Grounds::Presence,
+        Kind::Leased => Grounds::Lease,
+    }
+}
+
+/// How the ticket of a waiter stands that keeps its place by that, and not by a plan; `None` once it is
+/// over.
+fn running_ticket(subject: &Subject<'_>, record: &Participant, terms: &Terms) -> Option<Standing> {
+    if subject.role != Role::Waiter || record.kind == Kind::Plan {
+        return None;
+    }
+    let standing = ticket_of(record, terms).standing(&record.host, &terms.now);
+    (standing != Standing::Expired).then_some(standing)
 }
 
 /// Adds to a verdict on a waiter whose ticket runs whether its process is there.
@@ -237,7 +261,16 @@ fn judge_standing(standing: Standing) -> Verdict {
     }
 }
 
-fn lease_of(record: &Participant, terms: &Terms) -> Lease {
+/// The right of a waiter to its place, which begins anew with each poll.
+pub fn ticket_of(record: &Participant, terms: &Terms) -> Lease {
+    Lease {
+        from: record.ticket,
+        seconds: terms.ticket_ttl,
+    }
+}
+
+/// The lease of a holder; where none is recorded, the default one from its grant.
+pub fn lease_of(record: &Participant, terms: &Terms) -> Lease {
     record.lease.unwrap_or(Lease {
         from: record
             .grant
@@ -254,25 +287,39 @@ fn judge_unrecorded(
     terms: &Terms,
     world: &dyn World,
 ) -> Verdict {
-    let since_made = Lease {
-        from: Moment {
-            wall: subject.seen_at,
-            boot: None,
-        },
-        seconds: terms.default_ttl,
-    };
-    // Recorded here or not, a file's time is wall time of this file system.
-    let standing = since_made.standing(&terms.now.host, &terms.now);
-    let lost = subject
-        .records_lost_at
-        .is_some_and(|at| subject.seen_at <= at);
-    if lost && subject.role == Role::Holder && standing != Standing::Expired {
+    if is_lost(subject, terms) {
         return Verdict::UNKNOWN;
     }
     match world.keeps_plans() {
         Evidence::Alive => judge_plan(id, world),
         Evidence::Unobservable => Verdict::UNKNOWN,
-        Evidence::Absent => judge_standing(standing),
+        Evidence::Absent => judge_standing(age(subject, terms)),
+    }
+}
+
+/// Whether a holder without a record may be one whose record was lost.
+fn is_lost(subject: &Subject<'_>, terms: &Terms) -> bool {
+    let lost = subject
+        .records_lost_at
+        .is_some_and(|at| subject.seen_at <= at);
+    lost && subject.role == Role::Holder && age(subject, terms) != Standing::Expired
+}
+
+/// How a lease would stand that began when the lock file or queue entry was made.
+fn age(subject: &Subject<'_>, terms: &Terms) -> Standing {
+    // Recorded here or not, a file's time is wall time of this file system.
+    lease_since(subject.seen_at, terms).standing(&terms.now.host, &terms.now)
+}
+
+/// The lease of one without a record whose lock file or queue entry was made at `seen_at`, in seconds
+/// since the Unix epoch.
+pub fn lease_since(seen_at: f64, terms: &Terms) -> Lease {
+    Lease {
+        from: Moment {
+            wall: seen_at,
+            boot: None,
+        },
+        seconds: terms.default_ttl,
     }
 }
 

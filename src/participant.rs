@@ -141,6 +141,20 @@ impl Participant {
         }
     }
 
+    /// When what a holder was promised ends, in seconds since the Unix epoch. The lease of an attached
+    /// holder is no promise to it: it bounds the doubt of others.
+    pub fn end_of_lease(&self) -> Option<f64> {
+        let lease = self.lease.filter(|_| self.kind == Kind::Leased);
+        lease.map(|lease| lease.expires_at())
+    }
+
+    /// Seconds until the lease ends that vouches for a holder; `None` where none does, or it has ended.
+    pub fn lease_left(&self, now: &Now) -> Option<f64> {
+        let lease = self.lease.filter(|_| self.kind == Kind::Leased)?;
+        let elapsed = now.elapsed(lease.from, &self.host)?;
+        (elapsed < lease.seconds).then_some(lease.seconds - elapsed)
+    }
+
     /// Seconds since this participant last showed a sign of life; `None` where that cannot be
     /// told.
     pub fn quiet_for(&self, now: &Now) -> Option<f64> {

@@ -1,8 +1,8 @@
-//! One run of the program: parse, do, render, exit code. The only code that prints reports.
+//! One run of the program: parse, do, render, exit code. With [`crate::page`], the only code that prints reports.
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use crate::cli::{self, Cli, Color, Family, Format, Global, Refusal};
 use crate::commands::context::Context;
@@ -11,8 +11,9 @@ use crate::config;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::{self, Style};
-use crate::report::{Failed, Outcome, Report};
-use crate::sys::{clock, signals};
+use crate::page::{Page, Shown, print, print_bytes};
+use crate::report::{Failed, Next, Outcome, Report, Stream};
+use crate::sys::{clock, signals, terminal};
 use crate::voice::{Voice, complain};
 
 /// Where reports go.
@@ -53,26 +54,36 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
 fn run_parsed(cli: &Cli) -> Exit {
     let mut printing = Printing::new(&cli.global);
     printing.sink = Sink::aside(commands::leaves_stdout(cli));
-    match answer(cli, &mut printing) {
+    let answered = answer(cli, &mut printing);
+    if commands::speaks_to_people(cli) {
+        printing.format.get_or_insert(Format::Human);
+    }
+    match answered {
         Ok(Outcome::Report(report, exit)) => printing.finish(&report, exit),
         Ok(Outcome::Aside(report, exit)) => printing.finish_aside(&report, exit),
+        Ok(Outcome::Stream(mut stream)) => printing.follow(stream.as_mut()),
+        Ok(Outcome::Text(text, exit)) => printing.finish_text(&text, exit),
         Ok(Outcome::Silent(exit)) => exit,
         Err(failure) => printing.fail(failure),
     }
 }
 
 fn answer(cli: &Cli, printing: &mut Printing) -> Result<Outcome, Failure> {
-    if let Family::Become(args) = &cli.family {
-        return Ok(commands::become_command(args)?);
+    if let Some(outcome) = commands::run_apart(cli, &printing.voice()) {
+        return Ok(outcome?);
     }
     printing.format = printing.format.or(config::output_format(None)?);
     config::exit_zero()?;
     commands::enter_directories(&cli.global)?;
-    let context = Context::find(printing.voice())?;
+    if let Family::Man(args) = &cli.family {
+        return Ok(commands::man::run(args)?);
+    }
+    let mut context = Context::find(printing.voice(), commands::needs(cli))?;
     if printing.format.is_none() {
         printing.format = config::output_format(Some(&context.place))?;
     }
-    commands::run(cli, &context)
+    context.human = printing.format() == Format::Human;
+    commands::run(cli, &context, &printing.page())
 }
 
 impl Printing {
@@ -141,15 +152,47 @@ impl Printing {
                 Color::Auto => terminal && !plain,
             },
             now: clock::wall(),
+            columns: terminal::size_of_output().map(|(columns, _)| columns),
+        }
+    }
+
+    fn page(&self) -> Page {
+        Page {
+            format: self.format(),
+            color: self.style(io::stdout().is_terminal()).color,
         }
     }
 
     fn finish(&self, report: &Report, exit: Exit) -> Exit {
         let style = self.style(io::stdout().is_terminal());
-        if print(&output::render(report, self.format(), &style)) {
-            if self.exit_zero { Exit::SUCCESS } else { exit }
-        } else {
-            Exit::FATAL
+        self.finish_text(&output::render(report, self.format(), &style), exit)
+    }
+
+    fn finish_text(&self, text: &str, exit: Exit) -> Exit {
+        match print(text) {
+            // A reader that has gone away is not an error.
+            Shown::Yes | Shown::Unread if self.exit_zero => Exit::SUCCESS,
+            Shown::Yes | Shown::Unread => exit,
+            Shown::Failed => Exit::FATAL,
+        }
+    }
+
+    /// Prints what comes one after another, for as long as somebody reads it.
+    fn follow(&self, stream: &mut dyn Stream) -> Exit {
+        let style = self.style(io::stdout().is_terminal());
+        let voice = self.voice();
+        loop {
+            match stream.next() {
+                Ok(Next::Report(report)) => {
+                    let text = output::render_one(&report, self.format(), &style);
+                    if let Some(exit) = print_in_pieces(&text, stream) {
+                        return exit;
+                    }
+                }
+                Ok(Next::Note(note)) => voice.say(note),
+                Ok(Next::End(exit)) => return exit,
+                Err(error) => return self.fail(Failure::from(error)),
+            }
         }
     }
 
@@ -189,19 +232,17 @@ fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
     match refusal {
         Refusal::Help { plain, styled } => {
             let color = printing.style(io::stdout().is_terminal()).color;
-            if print(if color { &styled } else { &plain }) {
-                Exit::SUCCESS
-            } else {
-                Exit::FATAL
+            match print(if color { &styled } else { &plain }) {
+                Shown::Yes | Shown::Unread => Exit::SUCCESS,
+                Shown::Failed => Exit::FATAL,
             }
         }
-        Refusal::Incomplete { help } if printing.format() == Format::Human => {
+        Refusal::Incomplete { help, .. } if printing.format() == Format::Human => {
             complain(&help);
             Exit::USAGE
         }
-        Refusal::Incomplete { .. } => {
-            let error =
-                Error::usage("a command is missing").with_hint("git locks -h lists the commands");
+        Refusal::Incomplete { hint, .. } => {
+            let error = Error::usage("a command is missing").with_hint(hint);
             printing.fail(Failure::from(error))
         }
         Refusal::Usage(error) => {
@@ -211,17 +252,21 @@ fn refuse(refusal: Refusal, args: &[OsString]) -> Exit {
     }
 }
 
-/// Prints on standard output; a reader that has gone away is not an error.
-fn print(text: &str) -> bool {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(&format!(
-                "error: cannot write to standard output: {}\n",
-                crate::error::reason(&error)
-            ));
-            false
+/// As much as a pipe that takes something takes at once, on every system.
+const PIECE: usize = 512;
+
+/// Prints `text` of `stream`, which a reader that takes nothing does not keep from ending; how all ends,
+/// where it does.
+fn print_in_pieces(text: &str, stream: &mut dyn Stream) -> Option<Exit> {
+    for piece in text.as_bytes().chunks(PIECE) {
+        if let Some(exit) = stream.room() {
+            return Some(exit);
         }
-        _ => true,
+        match print_bytes(piece) {
+            Shown::Yes => {}
+            Shown::Unread => return Some(Exit::SUCCESS),
+            Shown::Failed => return Some(Exit::FATAL),
+        }
     }
+    None
 }

@@ -24,6 +24,8 @@ pub struct Progress<'a> {
     /// How long that is, in seconds, where it can be told.
     typical: Option<f64>,
     shown_at: Option<f64>,
+    /// What the title of the terminal is to say, until it does.
+    headline: Option<String>,
     /// The last failure that was said.
     said: Option<String>,
 }
@@ -42,8 +44,16 @@ impl<'a> Progress<'a> {
             find: Some(Box::new(typical)),
             typical: None,
             shown_at: None,
+            headline: None,
             said: None,
         }
+    }
+
+    /// The same, with this for the title of the terminal.
+    #[must_use]
+    pub fn entitled(mut self, headline: Option<String>) -> Self {
+        self.headline = headline;
+        self
     }
 
     fn interval(&self) -> f64 {
@@ -61,6 +71,9 @@ impl Show for Progress<'_> {
             return;
         }
         self.shown_at = Some(clock::steady());
+        if let Some(headline) = self.headline.take() {
+            self.voice.entitle(&headline);
+        }
         if let Some(find) = self.find.take() {
             self.typical = find();
         }
@@ -126,6 +139,11 @@ fn held_by(scene: &Scene, now: f64) -> String {
     let clipped = |words: &Option<String>, limit| words.as_ref().map(|it| text::clip(it, limit));
     [
         format!("held by {}", text::clip(holder, 60)),
+        match scene.others {
+            0 => String::new(),
+            1 => " and 1 other".to_owned(),
+            others => format!(" and {others} others"),
+        },
         part(
             " for ",
             scene.since.map(|since| text::span(now - since)),
@@ -146,8 +164,9 @@ fn estimate(scene: &Scene, typical: f64, now: f64) -> Option<f64> {
         // Whoever is ahead and does not take it is not waited for as long as holders hold.
         (None, _) => return None,
     };
-    let ahead = f64::from(u32::try_from(ahead).unwrap_or(u32::MAX));
-    let estimate = held + ahead * typical;
+    let rounds = ahead / scene.others.saturating_add(1);
+    let rounds = f64::from(u32::try_from(rounds).unwrap_or(u32::MAX));
+    let estimate = held + rounds * typical;
     (estimate >= 1.0).then_some(estimate)
 }
 

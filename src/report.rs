@@ -4,11 +4,35 @@
 //! our own come after the canonical ones. An absent field is left out; `null` is written only
 //! where an `Option` below is not skipped. Times are float seconds since the Unix epoch.
 
+mod builds;
+mod doctor;
+mod hooks;
+mod kernels;
+mod manual;
+mod merges;
+mod sessions;
+mod status;
+mod timeline;
+mod windows;
+
+use std::fmt::Debug;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::exit::Exit;
+
+pub use builds::*;
+pub use doctor::*;
+pub use hooks::*;
+pub use kernels::*;
+pub use manual::*;
+pub use merges::*;
+pub use sessions::*;
+pub use status::*;
+pub use timeline::*;
+pub use windows::*;
 
 /// What one call has to say.
 #[derive(Debug, Serialize)]
@@ -23,6 +47,34 @@ pub enum Report {
     MergeEvicted(MergeEvicted),
     MergeRefused(MergeRefused),
     MergeRenewed(MergeRenewed),
+    BuildAcquired(BuildAcquired),
+    BuildReleased(BuildReleased),
+    BuildRefused(BuildRefused),
+    BuildRenewed(BuildRenewed),
+    BuildQueue(BuildQueue),
+    KernelBlocked(KernelBlocked),
+    KernelRefused(KernelRefused),
+    KernelState(KernelState),
+    KernelPath(KernelPath),
+    WorktreeState(WorktreeState),
+    WorktreeCleanup(WorktreeCleanup),
+    SessionLeased(SessionLeased),
+    SessionBlocked(SessionBlocked),
+    SessionBeside(SessionBeside),
+    SessionDegraded(SessionDegraded),
+    SessionChecked(SessionChecked),
+    SessionTaken(SessionTaken),
+    SessionRefused(SessionRefused),
+    SessionReleased(SessionReleased),
+    SessionsFound(SessionsFound),
+    Overview(Box<Overview>),
+    Timeline(Timeline),
+    TimelineEntry(TimelineEntry),
+    TimelineSummary(TimelineSummary),
+    Diagnosis(Diagnosis),
+    HookChanged(HookChanged),
+    PushStopped(PushStopped),
+    ManualInstalled(ManualInstalled),
     WindowClaimed(WindowClaimed),
     WindowBlocked(WindowBlocked),
     WindowExhausted(WindowExhausted),
@@ -53,6 +105,12 @@ pub enum Status {
     Free,
     /// Somebody has it.
     Held,
+    /// It is there, and makes no sense.
+    Corrupt,
+    /// It is there, and cannot be read.
+    Unreadable,
+    /// Done without: a file could not be read or written.
+    Degraded,
     /// Something failed.
     Error,
 }
@@ -93,6 +151,46 @@ pub enum Staleness {
     Unknown,
 }
 
+/// What a verdict on a participant rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grounds {
+    /// Its own process, or the command that it started.
+    Presence,
+    /// A process that it named.
+    Process,
+    /// A promise with an end.
+    Lease,
+    /// Its plan, or the worktree of that.
+    Plan,
+    /// That it has asked lately.
+    Ticket,
+    /// The age of its file or entry: nothing else is known of it.
+    Age,
+    /// A kernel lock that is held.
+    Kernel,
+    /// Nothing yet: our record of it was lost, or cannot be read.
+    Lost,
+    /// Nothing at all: what is written there is nobody's name.
+    Nothing,
+}
+
+/// What is to be said of a worktree's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorktreeClass {
+    /// There is no lock file.
+    NoLockFile,
+    /// The lock is held.
+    Live,
+    /// It is not held, and what its file says makes no sense.
+    Orphan,
+    /// It is not held, and who took it last has ended.
+    Stale,
+    /// It is not held, and who took it last may still be there.
+    Idle,
+}
+
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -105,315 +203,6 @@ pub enum Refusal {
     LockLost,
     /// The holder waits for the caller, which descends from its command.
     OwnParent,
-}
-
-/// `merge acquire`: the caller holds the lock.
-#[derive(Debug, Serialize)]
-pub struct MergeAdmitted {
-    /// Always `success`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// `acquired` or `already_held`.
-    pub action: Action,
-    /// Always `admitted`.
-    pub admission: Admission,
-    /// The lock file.
-    pub lock_path: String,
-    /// The holder: the caller.
-    pub holder: String,
-    /// Whether a stale holder was removed for this grant.
-    pub reclaimed: bool,
-    /// Entries in the queue, the holder's own among them; 0 for `already_held`.
-    pub waiting_count: usize,
-    /// The number of this grant: larger than that of every grant before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fence: Option<u64>,
-    /// When the lease ends, where one is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<f64>,
-    /// The stale holder that was removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reclaimed_from: Option<String>,
-}
-
-/// `merge acquire`: the caller waits.
-#[derive(Debug, Serialize)]
-pub struct MergeBlocked {
-    /// Always `blocked`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// Always `blocked`.
-    pub admission: Admission,
-    /// The holder; null when the lock is free but others are ahead, and while another program's
-    /// lock file does not say yet whose it is.
-    pub blocking_plan_id: Option<String>,
-    /// The lock file.
-    pub lock_path: String,
-    /// Entries in the queue, the holder's and the caller's among them.
-    pub waiting_count: usize,
-    /// Present and true only when the holder's plan is gone but its worktree is live.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub stale_holder_live_worktree: bool,
-    /// The caller's place: 1 is next. Left out when it has none of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub position: Option<usize>,
-    /// Since when the holder has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder_since: Option<f64>,
-    /// Where the holder works.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder_where: Option<String>,
-    /// What the holder said it needs the lock for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// `merge check`: nobody has it.
-#[derive(Debug, Serialize)]
-pub struct MergeFree {
-    /// Always `free`.
-    pub status: Status,
-    /// The caller; null where nothing names one.
-    pub plan_id: Option<String>,
-    /// The lock file.
-    pub lock_path: String,
-}
-
-/// `merge check`: somebody has it.
-#[derive(Debug, Serialize)]
-pub struct MergeHeld {
-    /// Always `held`.
-    pub status: Status,
-    /// The caller; null where nothing names one.
-    pub plan_id: Option<String>,
-    /// The holder.
-    pub holder_plan_id: String,
-    /// The verdict on the holder.
-    pub staleness: Staleness,
-    /// The lock file.
-    pub lock_path: String,
-    /// Whether the caller is the holder.
-    pub mine: bool,
-    /// The number of the holder's grant, where it is recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fence: Option<u64>,
-    /// Since when the holder has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder_since: Option<f64>,
-    /// Where the holder works.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder_where: Option<String>,
-    /// What the holder said it needs the lock for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// `merge release`: the caller has let go, or had nothing.
-#[derive(Debug, Serialize)]
-pub struct MergeReleased {
-    /// Always `success`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// `released` or `noop`.
-    pub action: Action,
-    /// The lock file.
-    pub lock_path: String,
-    /// Who holds it, when that is another.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// Entries left in the queue.
-    pub waiting_count: usize,
-    /// Why nothing was released, and whether a place in the queue was given up; only for a no-op.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// The command that would release what the caller may have meant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
-/// `merge release --require-stale`: a stale holder was removed, or there was none.
-#[derive(Debug, Serialize)]
-pub struct MergeEvicted {
-    /// Always `success`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// `released` or `noop`.
-    pub action: Action,
-    /// `stale`, when a holder was removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub staleness: Option<Staleness>,
-    /// The removed holder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reclaimed_from: Option<String>,
-    /// The lock file.
-    pub lock_path: String,
-    /// Entries left in the queue, when a holder was removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting_count: Option<usize>,
-    /// Why nothing was removed; only for a no-op.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-}
-
-/// `merge release` or `merge renew`: refused.
-#[derive(Debug, Serialize)]
-pub struct MergeRefused {
-    /// Always `refused`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// Why.
-    pub reason: Refusal,
-    /// The holder; left out when nobody holds the lock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub holder: Option<String>,
-    /// The verdict on the holder, when that is why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub staleness: Option<Staleness>,
-    /// The lock file.
-    pub lock_path: String,
-}
-
-/// `merge renew`: the caller still holds the lock.
-#[derive(Debug, Serialize)]
-pub struct MergeRenewed {
-    /// Always `success`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// `renewed`, or `noop` where the holder keeps no lease.
-    pub action: Action,
-    /// The lock file.
-    pub lock_path: String,
-    /// The number of the grant, where it is recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fence: Option<u64>,
-    /// When the lease ends, where one is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<f64>,
-}
-
-/// `merge rate-window claim`: the caller has the window.
-#[derive(Debug, Serialize)]
-pub struct WindowClaimed {
-    /// Always `success`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// The bot whose window it is.
-    pub bot_kind: String,
-    /// `claimed`, `renewed` or `reclaimed`.
-    pub action: Action,
-    /// The holder: the caller.
-    pub holder: String,
-    /// The pull request.
-    pub pr_number: i64,
-    /// When the window ends.
-    pub expires_at: f64,
-    /// Seconds until then.
-    pub seconds_remaining: f64,
-    /// Attempts used for this bot and pull request.
-    pub attempts: u64,
-    /// Attempts allowed.
-    pub attempt_cap: u64,
-    /// Attempts left.
-    pub attempts_remaining: u64,
-    /// The holder it was taken from; null unless reclaimed.
-    pub reclaimed_from: Option<String>,
-}
-
-/// `merge rate-window claim`: another plan has the window.
-#[derive(Debug, Serialize)]
-pub struct WindowBlocked {
-    /// Always `blocked`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// The bot whose window it is.
-    pub bot_kind: String,
-    /// Always `window_held_by_other_plan`.
-    pub reason: &'static str,
-    /// Who has it.
-    pub holder: String,
-    /// The pull request it is for.
-    pub pr_number: Option<i64>,
-    /// When it ends.
-    pub expires_at: f64,
-    /// Seconds until then.
-    pub seconds_remaining: f64,
-    /// Attempts used for this bot and pull request.
-    pub attempts: u64,
-    /// Attempts allowed.
-    pub attempt_cap: u64,
-}
-
-/// `merge rate-window claim`: no attempts are left.
-#[derive(Debug, Serialize)]
-pub struct WindowExhausted {
-    /// Always `refused`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// The bot whose window it is.
-    pub bot_kind: String,
-    /// Always `recovery_cap_exhausted`.
-    pub reason: &'static str,
-    /// The pull request.
-    pub pr_number: i64,
-    /// Attempts used for this bot and pull request.
-    pub attempts: u64,
-    /// Attempts allowed.
-    pub attempt_cap: u64,
-}
-
-/// `merge rate-window check`.
-#[derive(Debug, Serialize)]
-pub struct WindowState {
-    /// `free` or `held`.
-    pub status: Status,
-    /// The caller; null where nothing names one.
-    pub plan_id: Option<String>,
-    /// The bot whose window it is.
-    pub bot_kind: String,
-    /// Who has it; null when unclaimed.
-    pub holder: Option<String>,
-    /// The pull request; null when unclaimed.
-    pub pr_number: Option<i64>,
-    /// When it ends; null when unclaimed.
-    pub expires_at: Option<f64>,
-    /// Seconds until then, 0.0 when that has passed.
-    pub seconds_remaining: f64,
-    /// Whether it has ended; true when unclaimed.
-    pub expired: bool,
-    /// Attempts used for this bot and its last pull request.
-    pub attempts: u64,
-    /// Attempts allowed.
-    pub attempt_cap: u64,
-    /// Attempts left.
-    pub attempts_remaining: u64,
-}
-
-/// `merge rate-window release`.
-#[derive(Debug, Serialize)]
-pub struct WindowReleased {
-    /// Always `success`.
-    pub status: Status,
-    /// The caller.
-    pub plan_id: String,
-    /// The bot whose window it is.
-    pub bot_kind: String,
-    /// `released` or `noop`.
-    pub action: Action,
-    /// Who has it now; null after a release.
-    pub holder: Option<String>,
-    /// Attempts used: a release gives none back.
-    pub attempts: u64,
-    /// Attempts allowed.
-    pub attempt_cap: u64,
 }
 
 /// A failure, as a report.
@@ -464,6 +253,10 @@ pub enum Outcome {
     Report(Box<Report>, Exit),
     /// A report for standard error, where standard output is another command's.
     Aside(Box<Report>, Exit),
+    /// Reports for standard output that come one after another.
+    Stream(Box<dyn Stream>),
+    /// Text for standard output, as it is, whatever the format.
+    Text(String, Exit),
     /// Nothing to add to what another command said and to its exit code.
     Silent(Exit),
 }
@@ -473,4 +266,26 @@ impl Outcome {
     pub fn new(report: Report, exit: Exit) -> Self {
         Self::Report(Box::new(report), exit)
     }
+}
+
+/// Reports that come one after another, for as long as somebody reads them.
+pub trait Stream: Debug {
+    /// What comes next; waits for it.
+    ///
+    /// # Errors
+    /// Nothing more can come.
+    fn next(&mut self) -> Result<Next>;
+    /// Waits until standard output takes words; the end, where that comes first.
+    fn room(&mut self) -> Option<Exit>;
+}
+
+/// What a [`Stream`] gives.
+#[derive(Debug)]
+pub enum Next {
+    /// A report.
+    Report(Box<Report>),
+    /// A line for standard error.
+    Note(Note),
+    /// Nothing more.
+    End(Exit),
 }

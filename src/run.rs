@@ -53,6 +53,8 @@ pub enum Kept {
 
 /// A lock that is held while a command runs.
 pub trait Held {
+    /// What people call it, as in "the lock was lost".
+    fn what(&self) -> &'static str;
     /// Whether the lock looks as it was left, at a glance.
     fn looks_kept(&mut self) -> bool;
     /// Finds out, in earnest, and records that the holder lives.
@@ -137,7 +139,7 @@ impl Parked {
     ///
     /// # Errors
     /// It could not be told; it has been ended.
-    pub fn begin(mut self, environment: &[(&str, &str)]) -> Result<Running> {
+    pub fn begin(mut self, environment: &[(&str, String)]) -> Result<Running> {
         let lines = environment
             .iter()
             .map(|(name, value)| format!("{name}={value}\n"));
@@ -397,8 +399,10 @@ impl<'a> Watching<'a> {
     fn tend(&mut self, post: &Post, now: f64) {
         if self.end_at.is_some_and(|at| now >= at) {
             self.end_at = None;
-            self.voice
-                .warn("the command has held the lock for as long as --max-hold allows; ending it");
+            let what = self.held.what();
+            self.voice.warn(format!(
+                "the command has held {what} for as long as --max-hold allows; ending it"
+            ));
             self.end(post, now);
         }
         if self.kill_at.is_some_and(|at| now >= at) {
@@ -421,13 +425,15 @@ impl<'a> Watching<'a> {
             Ok(Kept::Yes) => self.keep_at = now + self.held.keep_every(),
             Ok(Kept::Restored) => {
                 self.keep_at = now + self.held.keep_every();
-                self.voice
-                    .warn("the lock was taken away while the command runs; nobody has it, so it is held again");
+                let what = self.held.what();
+                self.voice.warn(format!(
+                    "{what} was taken away while the command runs; nobody has it, so it is held again"
+                ));
             }
             Ok(Kept::Unclear) => self.keep_at = self.keep_at.max(now + LOOK),
             Ok(Kept::Lost(holder)) => self.lose(holder.as_deref(), post, now),
             Err(error) => {
-                let words = format!("cannot look after the lock: {error}");
+                let words = format!("cannot look after {}: {error}", self.held.what());
                 if self.said.as_ref() != Some(&words) {
                     self.voice.warn(words.clone());
                     self.said = Some(words);
@@ -445,8 +451,9 @@ impl<'a> Watching<'a> {
         } else {
             "the command runs on"
         };
+        let what = self.held.what();
         self.voice.warn(format!(
-            "the lock was lost while the command runs: now {who}; {then}"
+            "{what} was lost while the command runs: now {who}; {then}"
         ));
         if self.treatment.end_on_loss {
             self.end(post, now);

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use chrono::{DateTime, SecondsFormat};
 use sha2::{Digest as _, Sha256};
 
 /// Whether `c` could steer a terminal or reorder a line: C0, DEL, C1, bidirectional controls,
@@ -81,6 +82,12 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
+/// `path` as a word of a shell command line; `None` where it cannot be typed as it is shown.
+pub fn typed(path: &Path) -> Option<String> {
+    let word = path.to_str().filter(|word| visible(word) == *word)?;
+    Some(shell_word(word))
+}
+
 /// The first `count` bytes of the SHA-256 of `bytes`, in hexadecimal.
 pub fn digest(bytes: &[u8], count: usize) -> String {
     let mut hex = String::with_capacity(2 * count);
@@ -108,6 +115,18 @@ pub fn span(seconds: f64) -> String {
         (0, h, m) => format!("{h}h {m}m"),
         (d, 0, _) => format!("{d}d"),
         (d, h, _) => format!("{d}d {h}h"),
+    }
+}
+
+/// A time, in seconds since the Unix epoch, to the second and in UTC: `2026-12-01T08:00:00Z`; `@` and
+/// the seconds where no calendar has it.
+pub fn moment(seconds: f64) -> String {
+    // Saturates: a float cast never wraps.
+    #[expect(clippy::cast_possible_truncation, reason = "whole seconds are meant")]
+    let whole = seconds.floor() as i64;
+    match DateTime::from_timestamp(whole, 0) {
+        Some(time) => time.to_rfc3339_opts(SecondsFormat::Secs, true),
+        None => format!("@{seconds}"),
     }
 }
 
@@ -139,6 +158,14 @@ mod tests {
     fn spans_read_as_people_say_them() {
         let said = [-5.0, 59.9, 60.0, 3600.0, 7500.0, 86_400.0, 180_000.0].map(span);
         assert_eq!(said, ["0s", "59s", "1m", "1h", "2h 5m", "1d", "2d 2h"]);
+    }
+
+    #[test]
+    fn moments_read_as_logs_write_them() {
+        let said = [1_796_112_000.999, -0.5, 1e300, f64::NAN].map(moment);
+        assert_eq!(said[..2], ["2026-12-01T08:00:00Z", "1969-12-31T23:59:59Z"]);
+        assert!(said[2].starts_with("@1000"), "{said:?}");
+        assert_eq!(said[3], "1970-01-01T00:00:00Z");
     }
 
     #[test]

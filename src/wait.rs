@@ -20,7 +20,7 @@ use crate::sys::wake::{self, End, Watch};
 /// How long who is next sleeps at most, in seconds; whoever is further behind, longer, …
 const SLOW_LOOK: f64 = 1.0;
 /// … up to this many times as long.
-const SLOWEST: usize = 8;
+const SLOWEST: usize = 4;
 /// How soon is asked again after a look that promised too much, in seconds; doubled each time.
 const VAIN: f64 = 0.01;
 
@@ -35,6 +35,8 @@ pub struct Scene {
     pub waiting: usize,
     /// Who holds the lock.
     pub holder: Option<String>,
+    /// How many others hold it too.
+    pub others: usize,
     /// Since when, in seconds since the Unix epoch.
     pub since: Option<f64>,
     /// Where the holder works.

@@ -24,6 +24,8 @@ pub enum Refusal {
     Incomplete {
         /// What may follow.
         help: String,
+        /// How to be told so.
+        hint: String,
     },
     /// It makes no sense.
     Usage(Error),
@@ -44,6 +46,7 @@ pub fn parse(args: &[OsString]) -> Result<Cli, Refusal> {
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Refusal::Incomplete {
             help: error.render().to_string(),
+            hint: format!("{} -h lists the commands", verb(args)),
         },
         _ => Refusal::Usage(usage(&error, args)),
     })
@@ -83,14 +86,16 @@ fn stray_duration(args: &[OsString]) -> Option<String> {
     is_amount.then(|| format!("write it as --wait={}", text::clip(stray, 40)))
 }
 
-/// Whether a command line that could not be parsed names `merge run`.
+/// Whether a command line that could not be parsed names the `run` of a lock, or what git runs before a
+/// push: their standard output is not for reports, nor their exit code for `--exit-zero`.
 pub fn names_run(args: &[OsString]) -> bool {
     let own: Vec<OsString> = args
         .iter()
         .take_while(|arg| *arg != "--")
         .cloned()
         .collect();
-    verb(&own) == "git locks merge run"
+    let verb = verb(&own);
+    verb == "git locks hook pre-push" || (verb.split(' ').count() == 4 && verb.ends_with(" run"))
 }
 
 /// The command that was meant, as far as it was named: `git locks merge acquire`.
@@ -120,6 +125,21 @@ mod tests {
             Err(Refusal::Usage(error)) => error.hint().map(str::to_owned),
             Err(other) => panic!("{line}: {other:?}"),
             Ok(_) => panic!("{line} is a command"),
+        }
+    }
+
+    #[test]
+    fn a_missing_command_is_looked_for_where_it_is_missing() {
+        for line in [
+            "git-locks",
+            "git-locks build",
+            "git-locks -q merge rate-window",
+        ] {
+            let Err(Refusal::Incomplete { hint, .. }) = parse(&words(line)) else {
+                panic!("{line} is a command");
+            };
+            let expected = line.replace("git-locks", "git locks").replace(" -q", "");
+            assert_eq!(hint, format!("{expected} -h lists the commands"));
         }
     }
 
@@ -158,6 +178,9 @@ mod tests {
         for (line, expected) in [
             ("git-locks merge run --wait 5m -- x", true),
             ("git-locks merge run", true),
+            ("git-locks build run", true),
+            ("git-locks hook pre-push --nonsense", true),
+            ("git-locks hook install --nonsense", false),
             ("git-locks -q merge run --nonsense", true),
             ("git-locks merge acquire --nonsense", false),
             ("git-locks merge acquire -- merge run", false),

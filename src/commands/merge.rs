@@ -5,23 +5,24 @@ mod announce;
 mod ask;
 pub mod check;
 mod held;
+mod holding;
+pub(super) mod look;
 mod nested;
+pub mod push;
 pub mod release;
 pub mod renew;
 pub mod run;
 mod turn;
 
-use std::path::Path;
-
 use crate::commands::Failure;
+use crate::commands::asking::shown;
 use crate::commands::context::Context;
-use crate::config;
 use crate::error::{Error, Result};
 use crate::identity::{Identity, PlanId};
+use crate::locks::asking::Caller;
 use crate::locks::merge::{self, MergeState, Verdicts};
 use crate::store::merge::{Committed, Purpose};
-use crate::sys::clock;
-use crate::titles::{self, Title};
+use crate::titles::{Owner, Title};
 
 fn failure(error: Error, id: &PlanId) -> Failure {
     Failure {
@@ -36,7 +37,7 @@ fn decide<T>(
     identity: &Identity,
     purpose: Purpose,
     no_title: bool,
-    decision: impl Fn(&MergeState, &merge::Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
+    decision: impl Fn(&MergeState, &Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
 ) -> Result<Committed<T>> {
     let caller = context.caller(identity);
     decide_as(context, &caller, purpose, no_title, None, decision)
@@ -46,11 +47,11 @@ fn decide<T>(
 /// any more once `interrupted` says so.
 fn decide_as<T>(
     context: &Context,
-    caller: &merge::Caller,
+    caller: &Caller,
     purpose: Purpose,
     no_title: bool,
     interrupted: Option<&dyn Fn() -> bool>,
-    decision: impl Fn(&MergeState, &merge::Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
+    decision: impl Fn(&MergeState, &Caller, &Verdicts, &merge::Rules) -> (MergeState, T),
 ) -> Result<Committed<T>> {
     context.place.require_repository()?;
     let terms = || context.terms();
@@ -86,41 +87,16 @@ fn lock_path(context: &Context) -> String {
     shown(&context.merge_store().lock_path)
 }
 
-fn lease_length(given: &str, flag: &str) -> Result<f64> {
-    let hint = config::DURATION_HINT;
-    match config::duration(given) {
-        Some(length) if !length.is_zero() => Ok(length.as_secs_f64()),
-        Some(_) => {
-            Err(Error::usage(format!("{flag}: '{given}' must be longer than 0")).with_hint(hint))
-        }
-        None => Err(Error::usage(format!("{flag}: '{given}' is not a duration")).with_hint(hint)),
-    }
-}
-
-/// Where the caller works, for people.
-fn workplace(context: &Context) -> String {
-    let root = context
-        .place
-        .checkout
-        .as_ref()
-        .and_then(|checkout| checkout.work_dir.as_deref());
-    shown(root.unwrap_or(&context.cwd))
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
 /// What is known about the holder, for people.
 #[derive(Default)]
-struct About {
-    fence: Option<u64>,
-    since: Option<f64>,
-    workplace: Option<String>,
-    reason: Option<String>,
+pub(super) struct About {
+    pub fence: Option<u64>,
+    pub since: Option<f64>,
+    pub workplace: Option<String>,
+    pub reason: Option<String>,
 }
 
-fn about_holder(state: &MergeState, context: &Context) -> About {
+pub(super) fn about_holder(state: &MergeState, context: &Context) -> About {
     let Some(lock) = &state.lock else {
         return About::default();
     };
@@ -149,12 +125,5 @@ fn plan_place(id: &PlanId, context: &Context) -> Option<String> {
 }
 
 fn set_title(context: &Context, id: &PlanId, title: Option<Title>, suppressed: bool) {
-    if suppressed || !context.settings.title {
-        return;
-    }
-    let now = clock::wall();
-    if let Err(error) = titles::set(&context.place.ours, id, title, now, context.modes()) {
-        let voice = &context.voice;
-        voice.detail(format!("the title was not written: {error}"));
-    }
+    context.set_title(Owner::MergeLock, id, title, suppressed);
 }

@@ -6,14 +6,14 @@ use crate::cli::{RateWindow, Window as Args, WindowClaim};
 use crate::commands::Failure;
 use crate::commands::context::Context;
 use crate::error::{Error, Result};
-use crate::event_log::Event;
+use crate::event_log::{Event, Level};
 use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
-use crate::liveness::{Evidence, Role, Subject, Terms, World, judge};
+use crate::liveness::{Evidence, Role, Subject, Terms, Verdict, World, grounds, judge};
 use crate::locks::rate_window::{self, ATTEMPT_CAP, Claim, Window};
 use crate::report::{
-    Action, Outcome, Report, Status, WindowBlocked, WindowClaimed, WindowExhausted, WindowReleased,
-    WindowState,
+    Action, Grounds, Outcome, Report, Status, WindowBlocked, WindowClaimed, WindowExhausted,
+    WindowReleased, WindowState,
 };
 use crate::store::document::Document;
 use crate::sys::clock;
@@ -54,27 +54,43 @@ fn bot_kind(args: &Args) -> Result<&str> {
     Ok(kind)
 }
 
-/// The window of `bot`, as the document has it: what is wrong-shaped counts as not there.
-fn read(document: &Document, bot: &str) -> (Window, Document) {
-    let windows = document
+/// The windows of all bots, as the document has them.
+pub(super) fn read_all(document: &Document) -> Vec<(String, Window)> {
+    let windows = windows(document);
+    let all = windows.entries();
+    all.map(|(bot, raw)| (bot.to_owned(), window(&Document::of_value(raw))))
+        .collect()
+}
+
+fn windows(document: &Document) -> Document {
+    document
         .get(KEY)
         .map(Document::of_value)
-        .unwrap_or_default();
+        .unwrap_or_default()
+}
+
+/// The window of `bot`, as the document has it: what is wrong-shaped counts as not there.
+fn read(document: &Document, bot: &str) -> (Window, Document) {
+    let windows = windows(document);
     let fields = windows.get(bot).map(Document::of_value).unwrap_or_default();
+    (window(&fields), fields)
+}
+
+/// The window of these fields.
+fn window(fields: &Document) -> Window {
     let field = |name: &str| {
         fields
             .get(name)
             .and_then(|raw| serde_json::from_str::<Value>(raw).ok())
     };
-    let window = Window {
+    Window {
         holder: field("holder").and_then(|value| value.as_str().map(str::to_owned)),
         pr_number: field("pr_number").and_then(|value| whole(&value)),
         expires_at: field("expires_at").and_then(|value| value.as_f64()),
         attempts: field("attempts")
             .and_then(|value| whole(&value)?.try_into().ok())
             .unwrap_or(0),
-    };
-    (window, fields)
+    }
 }
 
 /// A whole number, which other programs may have written as `1.0`.
@@ -93,20 +109,23 @@ fn write(document: &mut Document, bot: &str, window: &Window, mut fields: Docume
     fields.set("pr_number", Value::from(window.pr_number).to_string());
     fields.set("expires_at", Value::from(window.expires_at).to_string());
     fields.set("attempts", Value::from(window.attempts).to_string());
-    let mut windows = document
-        .get(KEY)
-        .map(Document::of_value)
-        .unwrap_or_default();
+    let mut windows = windows(document);
     windows.set(bot, fields.to_value());
     document.set(KEY, windows.to_value());
 }
 
-/// Whether the holder of a window is provably gone. One that is no plan ends by the clock alone.
-fn is_dead(holder: &str, by_clock: bool, terms: &Terms, world: &dyn World) -> bool {
-    if by_clock || world.keeps_plans() != Evidence::Alive {
-        return PlanId::parse(holder).is_none();
-    }
+/// The verdict on the holder of a window that runs, and what it rests on. One that is no plan ends by
+/// the clock alone.
+pub(super) fn judge_holder(
+    holder: &str,
+    by_clock: bool,
+    terms: &Terms,
+    world: &dyn World,
+) -> (Verdict, Grounds) {
     let id = PlanId::parse(holder);
+    if id.is_some() && (by_clock || world.keeps_plans() != Evidence::Alive) {
+        return (Verdict::FRESH, Grounds::Lease);
+    }
     let subject = Subject {
         id: id.as_ref(),
         role: Role::Holder,
@@ -115,7 +134,8 @@ fn is_dead(holder: &str, by_clock: bool, terms: &Terms, world: &dyn World) -> bo
         closely: false,
         records_lost_at: None,
     };
-    judge(&subject, terms, world).is_stale()
+    let verdict = judge(&subject, terms, world);
+    (verdict, grounds(&subject, terms, world))
 }
 
 fn claim(args: &WindowClaim, caller: &Identity, context: &Context) -> Result<Outcome> {
@@ -137,7 +157,8 @@ fn claim(args: &WindowClaim, caller: &Identity, context: &Context) -> Result<Out
                     .get(&bot)
                     .is_some_and(|id| Some(id) == window.holder.as_ref());
                 let dead = window.holder.as_deref().is_some_and(|holder| {
-                    holder != me && is_dead(holder, ends_by_clock, &terms, &world)
+                    let verdict = || judge_holder(holder, ends_by_clock, &terms, &world).0;
+                    holder != me && verdict().is_stale()
                 });
                 let (next, outcome) = rate_window::claim(
                     &window,
@@ -283,6 +304,7 @@ fn log(
     ];
     fields.extend(more);
     context.log(&Event {
+        level: Level::Info,
         name,
         id: id.to_owned(),
         fields: fields

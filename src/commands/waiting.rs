@@ -62,6 +62,13 @@ pub fn say_place_is_kept(context: &Context) {
     ));
 }
 
+/// The error of a wait in a queue of the kernel's that `signal` ended.
+pub fn interrupted_in_line(signal: i32) -> Error {
+    let name = signals::name(signal);
+    let message = format!("interrupted by {name} while waiting");
+    Error::new(ErrorKind::Interrupted(signal), message)
+}
+
 /// The error of a wait that `signal` ended; `left` is what came of leaving the queue.
 pub fn interrupted(signal: i32, left: &Result<()>) -> Error {
     let name = signals::name(signal);

@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use chrono::{DateTime, Days, Local, Utc};
+use chrono::{DateTime, Days, Local};
 
+use super::entries::{Heading, seconds};
+use super::file_name;
 use crate::sys::file;
 
 /// How much of a day's file is read, from its end, in bytes.
@@ -20,30 +22,62 @@ const FEWEST_HOLDS: usize = 3;
 /// Later than any clock shows, in seconds since the Unix epoch.
 const LAST_TIME: f64 = 1e11;
 
-/// How long `lock` was held each time, in seconds, as the timeline `text` tells: from each
-/// `acquired` or `reclaimed` of an id to its `released`, in the order of the releases.
-pub fn holds(text: &str, lock: &str) -> Vec<f64> {
-    let mut since: HashMap<&str, DateTime<Utc>> = HashMap::new();
-    let mut holds = Vec::new();
-    for entry in text.lines().filter_map(Entry::parse) {
-        if entry.lock != lock {
-            continue;
+/// Who holds a lock since when, as the timeline tells: from each `acquired`, `reclaimed` or `claimed`
+/// of an id to its `released`.
+#[derive(Debug, Default)]
+pub struct Holds {
+    since: HashMap<String, f64>,
+}
+
+impl Holds {
+    /// Takes one more `event` of `id` at `time`, in seconds; gives back how long the hold lasted that it
+    /// ends, in seconds.
+    pub fn take(&mut self, event: &str, id: &str, time: f64) -> Option<f64> {
+        if is_grant(event) {
+            self.since.insert(id.to_owned(), time);
+            return None;
         }
-        match entry.event {
-            "acquired" | "reclaimed" => {
-                since.insert(entry.id, entry.time);
-            }
-            "released" => {
-                let start = since.remove(entry.id);
-                // The clock may have been set back meanwhile.
-                if let Some(span) = start.and_then(|start| (entry.time - start).to_std().ok()) {
-                    holds.push(span.as_secs_f64());
-                }
-            }
-            _ => {}
+        if event != "released" {
+            return None;
+        }
+        let start = self.forget(id)?;
+        // The clock may have been set back meanwhile.
+        (time >= start).then_some(time - start)
+    }
+
+    /// Forgets since when `id` holds the lock: it was taken from it.
+    pub fn forget(&mut self, id: &str) -> Option<f64> {
+        self.since.remove(id)
+    }
+
+    /// How many hold it.
+    pub fn count(&self) -> usize {
+        self.since.len()
+    }
+
+    /// Forgets who has held it for longest, but for about `most` of them.
+    pub fn keep_latest(&mut self, most: usize) {
+        let mut since: Vec<f64> = self.since.values().copied().collect();
+        since.sort_unstable_by(|one, other| other.total_cmp(one));
+        if let Some(&limit) = since.get(most) {
+            self.since.retain(|_, since| *since > limit);
         }
     }
-    holds
+}
+
+/// Whether `event` gives somebody the lock.
+pub fn is_grant(event: &str) -> bool {
+    matches!(event, "acquired" | "reclaimed" | "claimed")
+}
+
+/// How long `lock` was held each time, in seconds, as the timeline `text` tells, in the order of the
+/// releases.
+pub fn holds(text: &str, lock: &str) -> Vec<f64> {
+    let mut holds = Holds::default();
+    let headings = text.lines().filter_map(Heading::parse);
+    let ours = headings.filter(|heading| heading.lock == lock);
+    ours.filter_map(|it| holds.take(it.event, it.id, seconds(it.time)))
+        .collect()
 }
 
 /// How long `lock` was held lately, in seconds, oldest first: at most the last 50 times that end
@@ -61,7 +95,7 @@ pub fn recent(logs: &Path, lock: &str, now: f64) -> Vec<f64> {
     let yesterday = today.checked_sub_days(Days::new(1));
     let mut text = String::new();
     for day in yesterday.into_iter().chain([today]) {
-        let path = logs.join(format!("lock-{}.log", day.format("%Y-%m-%d")));
+        let path = logs.join(file_name(day));
         if let Ok(Some(bytes)) = file::read_end(&path, READ_LIMIT) {
             text.push_str(&String::from_utf8_lossy(&bytes));
             // Whatever the end of one day is, the next one's first entry begins a line.
@@ -85,43 +119,10 @@ pub fn typical(holds: &[f64]) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// The first line of an entry about a lock.
-struct Entry<'a> {
-    time: DateTime<Utc>,
-    lock: &'a str,
-    event: &'a str,
-    id: &'a str,
-}
-
-impl<'a> Entry<'a> {
-    /// `[<UTC time>] [<level>] [<hash>] [LOCK] (<lock>:<event>) <id>`; `None` for anything else.
-    fn parse(line: &'a str) -> Option<Self> {
-        let (time, rest) = bracketed(line)?;
-        let (_level, rest) = bracketed(rest)?;
-        let (_hash, rest) = bracketed(rest)?;
-        let message = rest.strip_prefix("[LOCK] (")?;
-        let (name, id) = message.split_once(") ")?;
-        let (lock, event) = name.split_once(':')?;
-        let id = id.trim_end();
-        let time = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        (!id.is_empty()).then_some(Self {
-            time,
-            lock,
-            event,
-            id,
-        })
-    }
-}
-
-/// What is in the brackets that `text` begins with, and what follows them and a space.
-fn bracketed(text: &str) -> Option<(&str, &str)> {
-    text.strip_prefix('[')?.split_once("] ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event_log::{self, Event};
+    use crate::event_log::{self, Event, Level};
     use crate::sys::clock;
     use crate::sys::file::Modes;
     use proptest::prelude::*;
@@ -212,6 +213,7 @@ mod tests {
         };
         for name in ["merge:acquired", "merge:released"] {
             let event = Event {
+                level: Level::Info,
                 name,
                 id: "alpha".to_owned(),
                 fields: vec![("waiting_count", "0".to_owned())],

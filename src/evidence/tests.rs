@@ -3,6 +3,7 @@
 mod git;
 mod plans;
 mod processes;
+mod projects;
 mod worktrees;
 
 use std::path::{Path, PathBuf};

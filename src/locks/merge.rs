@@ -43,65 +43,14 @@ mod state;
 
 use crate::identity::PlanId;
 use crate::lease::Now;
-use crate::participant::{Kind, Participant};
-use crate::queue::Entry;
+use crate::locks::asking::{Caller, Poll};
 use crate::report::{Action, Staleness};
-use crate::sys::process::ProcessId;
 
 pub use acquire::{acquire, try_acquire};
 pub use attached::{Keeping, end_visit, keep};
 pub use release::{evict, leave, release, renew, view};
 pub use settle::settle;
 pub use state::{Ending, Holder, Idle, LockFile, MergeState, Records, Verdicts};
-
-/// Who asks, and for what.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// Its id.
-    pub id: PlanId,
-    /// Whether the id was given rather than inferred.
-    pub explicit: bool,
-    /// Its user.
-    pub user: u32,
-    /// A digest of the checkout it stands in.
-    pub checkout: Option<String>,
-    /// The name of the presence file that its process keeps, where it keeps one.
-    pub presence: Option<String>,
-}
-
-impl Caller {
-    /// Whether the caller is one of those who are given places that others left: a process that waits,
-    /// named nobody, and has no place yet.
-    fn may_take_over(&self, queue: &[Entry]) -> bool {
-        let is_queued = |entry: &Entry| entry.plan_id == self.id.as_str();
-        let nameless = !self.explicit && self.checkout.is_some();
-        nameless && self.presence.is_some() && !queue.iter().any(is_queued)
-    }
-
-    /// Whether a nameless call of the caller's checkout made this record.
-    fn shares_checkout(&self, record: &Participant) -> bool {
-        record.inferred && record.user == self.user && record.checkout == self.checkout
-    }
-}
-
-/// What a caller that asks for the lock brings along.
-#[derive(Clone, Debug)]
-pub struct Bid {
-    /// What vouches for it.
-    pub kind: Kind,
-    /// Whether `kind` and `ttl` were asked for, rather than being the default.
-    pub insists: bool,
-    /// The length of its lease, in seconds.
-    pub ttl: f64,
-    /// The process it named.
-    pub process: Option<ProcessId>,
-    /// Kind `attached`: a digest of the secret by which its command will be known.
-    pub token: Option<String>,
-    /// Where it works.
-    pub workplace: Option<String>,
-    /// What it needs the lock for.
-    pub reason: Option<String>,
-}
 
 /// The rules that settings change.
 #[derive(Clone, Debug)]
@@ -145,17 +94,6 @@ pub struct Granted {
     pub expires_at: Option<f64>,
     /// When it was granted, in seconds since the Unix epoch.
     pub since: Option<f64>,
-}
-
-/// A call of one that waits, as a sign of life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Poll {
-    /// The caller is new in the queue.
-    Joined,
-    /// The call was recorded.
-    Noted,
-    /// The one before was so recently recorded that this one was not.
-    Repeated,
 }
 
 /// The caller's place among those who wait.
@@ -238,12 +176,9 @@ pub fn is_holder(state: &MergeState, caller: &Caller) -> bool {
     if lock.holder.id() != Some(&caller.id) {
         return false;
     }
-    if caller.explicit {
-        return true;
-    }
     match state.holder_record() {
-        Some(record) => record.user == caller.user && record.checkout == caller.checkout,
-        None => lock.uid == caller.user,
+        Some(record) => caller.is_meant_by(record),
+        None => caller.explicit || lock.uid == caller.user,
     }
 }
 

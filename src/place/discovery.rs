@@ -3,11 +3,13 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 
 use crate::error::{Error, Result};
+use crate::sys::file;
 
 use super::entry::{nearest_entry, no_repository};
 use super::fallback::{self, Why};
@@ -139,8 +141,33 @@ fn head_content_is_sound(content: &[u8]) -> bool {
     }
 }
 
+/// The branch that the `HEAD` of `git_dir` names, whether it is born or not.
+pub(super) fn branch(git_dir: &Path) -> Option<String> {
+    /// No name of a branch is nearly as long, in bytes.
+    const LIMIT: u64 = 8192;
+    let path = git_dir.join("HEAD");
+    if let Ok(target) = fs::read_link(&path) {
+        return branch_of_ref(target.as_os_str().as_bytes());
+    }
+    let content = file::read(&path, LIMIT).ok()??.bytes;
+    let whole = content.len() as u64 <= LIMIT;
+    branch_of_ref(
+        content
+            .strip_prefix(b"ref:")
+            .filter(|_| whole)?
+            .trim_ascii(),
+    )
+}
+
+fn branch_of_ref(name: &[u8]) -> Option<String> {
+    let branch = name.strip_prefix(b"refs/heads/")?;
+    // Where references are kept in tables, git leaves this in `HEAD`.
+    let told = !branch.is_empty() && branch != b".invalid";
+    told.then(|| String::from_utf8_lossy(branch).into_owned())
+}
+
 /// Whether git, which libgit2 found nothing for, may find something or say more.
-fn worth_asking(cwd: &Path) -> bool {
+pub(super) fn worth_asking(cwd: &Path) -> bool {
     let given = ["GIT_DIR", "GIT_COMMON_DIR"]
         .iter()
         .any(|name| env::var_os(name).is_some());
@@ -177,5 +204,29 @@ mod tests {
         assert!(!head_content_is_sound(b"ref: heads/main\n"));
         assert!(!head_content_is_sound(&[b'a'; 39]));
         assert!(!head_content_is_sound(&[b'g'; 40]));
+    }
+
+    #[test]
+    fn a_branch_is_what_head_names() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let head = dir.path().join("HEAD");
+        let long = format!("ref: refs/heads/{}\n", "x".repeat(9000));
+        for (content, expected) in [
+            ("ref: refs/heads/main\n", Some("main")),
+            ("ref:\trefs/heads/a/b", Some("a/b")),
+            ("ref: refs/heads/.invalid\n", None),
+            ("ref: refs/heads/\n", None),
+            ("ref: refs/bisect/x\n", None),
+            ("1234567890123456789012345678901234567890\n", None),
+            ("", None),
+            (&long, None),
+        ] {
+            fs::write(&head, content).expect("write");
+            assert_eq!(branch(dir.path()).as_deref(), expected, "{content:?}");
+        }
+        fs::remove_file(&head).expect("remove");
+        assert_eq!(branch(dir.path()), None);
+        std::os::unix::fs::symlink("refs/heads/old", &head).expect("symlink");
+        assert_eq!(branch(dir.path()).as_deref(), Some("old"));
     }
 }

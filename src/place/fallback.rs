@@ -1,7 +1,7 @@
 //! Asking git itself, where libgit2 refuses or is in doubt.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -49,11 +49,11 @@ pub(super) fn directories(cwd: &Path, why: &Why) -> Result<(PathBuf, PathBuf)> {
 }
 
 /// What git says to `arguments` in the current directory, with the caller's own environment.
-pub(super) fn git(arguments: &[&str]) -> io::Result<Output> {
+pub(super) fn git(arguments: &[impl AsRef<OsStr>]) -> io::Result<Output> {
     start(arguments)?.wait_with_output()
 }
 
-fn start(arguments: &[&str]) -> io::Result<Child> {
+fn start(arguments: &[impl AsRef<OsStr>]) -> io::Result<Child> {
     Command::new("git")
         .args(arguments)
         .stdin(Stdio::null())
@@ -63,7 +63,7 @@ fn start(arguments: &[&str]) -> io::Result<Child> {
 }
 
 /// The path that `output` is, but for the newline that git adds.
-fn one_path(mut output: Vec<u8>) -> Option<PathBuf> {
+pub(super) fn one_path(mut output: Vec<u8>) -> Option<PathBuf> {
     if output.last() == Some(&b'\n') {
         output.pop();
     }
@@ -72,7 +72,7 @@ fn one_path(mut output: Vec<u8>) -> Option<PathBuf> {
 }
 
 /// git's refusal: its first sentence as the message, what it adds as the hint.
-fn refusal(cwd: &Path, output: &Output) -> Error {
+pub(super) fn refusal(cwd: &Path, output: &Output) -> Error {
     let (message, rest) = words(&String::from_utf8_lossy(&output.stderr));
     if message.is_empty() {
         return Error::new(

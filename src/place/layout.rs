@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use git2::Config;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sys::file::Modes;
 use crate::text;
 
 use super::resolve;
@@ -39,6 +40,15 @@ impl Sharing {
         group: None,
         shared: false,
     };
+
+    /// As what makes files wants them.
+    pub fn modes(&self) -> Modes {
+        Modes {
+            file: self.file_mode,
+            dir: self.dir_mode,
+            group: self.group,
+        }
+    }
 
     /// Shared, with files of `file_mode`.
     const fn with(file_mode: u32) -> Self {

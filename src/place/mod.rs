@@ -10,10 +10,14 @@
 //!
 //! git2 lives in this module only.
 
+pub mod asking;
 mod discovery;
 mod entry;
 mod fallback;
+mod home;
+mod hooks;
 mod layout;
+pub mod lock_dir;
 mod user_config;
 
 use std::env;
@@ -30,6 +34,8 @@ use discovery::Found;
 use layout::{Layout, StateDir};
 use user_config::UserConfig;
 
+pub use home::Home;
+pub use hooks::{HooksDir, Whose, default_branch};
 pub use layout::Sharing;
 
 /// Where state lives, and from where the caller looks at it.
@@ -51,6 +57,8 @@ pub struct Place {
     pub checkout: Option<Checkout>,
     /// The modes of what we create.
     pub sharing: Sharing,
+    /// Whether `PLAN_BASE_DIR` names the base.
+    pub base_is_given: bool,
     config: UserConfig,
 }
 
@@ -61,7 +69,7 @@ pub struct Checkout {
     pub git_dir: PathBuf,
     /// The name of its admin directory when it is a linked worktree.
     pub linked_name: Option<OsString>,
-    /// Its root, for messages only.
+    /// Its root, where it has one.
     pub work_dir: Option<PathBuf>,
 }
 
@@ -71,8 +79,52 @@ impl Place {
         let plan_dir = plan_dir_name(env::var_os("PLAN_DIR_NAME").as_deref())?;
         match variable("PLAN_BASE_DIR") {
             Some(base) => Ok(Self::detached(&resolve(&cwd.join(base)), plan_dir)),
-            None => Self::of_repository(discovery::find(cwd)?, cwd, plan_dir),
+            None => Self::find_repository(cwd),
         }
+    }
+
+    /// The place of the repository that `cwd` is in, whatever `PLAN_BASE_DIR` says of its state.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find_repository(cwd: &Path) -> Result<Self> {
+        let plan_dir = plan_dir_name(env::var_os("PLAN_DIR_NAME").as_deref())?;
+        Self::of_repository(discovery::find(cwd)?, cwd, plan_dir)
+    }
+
+    /// The place seen from `cwd`, outside a repository too: there, the user's home root stands in for
+    /// what a repository would hold.
+    ///
+    /// # Errors
+    /// As for [`Self::find`], but for the lack of a repository; or the home root is not ours.
+    pub fn find_anywhere(cwd: &Path) -> Result<Self> {
+        match Self::find(cwd) {
+            // One that git refuses to open is not a lack of one.
+            Err(error)
+                if error.kind() == ErrorKind::NotARepository && !discovery::worth_asking(cwd) =>
+            {
+                let plan_dir = plan_dir_name(env::var_os("PLAN_DIR_NAME").as_deref())?;
+                Ok(Self::outside(&Home::find(cwd)?, plan_dir))
+            }
+            found => found,
+        }
+    }
+
+    /// The project that the caller, in `cwd`, works on, as entries of the whole machine name it.
+    pub fn project_root(&self, cwd: &Path) -> PathBuf {
+        let repository = self.main_root.as_ref().or(self.common_dir.as_ref());
+        repository
+            .cloned()
+            .or_else(|| home::root_of_base(&self.base, &self.plan_dir))
+            .unwrap_or_else(|| cwd.to_owned())
+    }
+
+    /// Where the plans of the caller's project are, as everybody on the machine finds them.
+    pub fn project_base(&self, cwd: &Path) -> PathBuf {
+        if self.base_is_given {
+            return self.base.clone();
+        }
+        self.project_root(cwd).join(&self.plan_dir).join("local")
     }
 
     /// The value of `key` (`section.name`) in the user's git configuration, as the innermost
@@ -92,8 +144,36 @@ impl Place {
             logs: base.parent().unwrap_or(base).join("logs"),
             checkout: None,
             sharing: Sharing::PRIVATE,
+            base_is_given: true,
             config: UserConfig::without_repository(),
         }
+    }
+
+    /// No repository at all: what is kept is the user's own.
+    fn outside(home: &Home, plan_dir: OsString) -> Self {
+        let ours = home.ours();
+        Self {
+            base: ours.clone(),
+            logs: ours.join("logs"),
+            ours: ours.clone(),
+            sharing: Sharing {
+                file_mode: Home::MODES.file,
+                dir_mode: Home::MODES.dir,
+                group: None,
+                shared: false,
+            },
+            base_is_given: false,
+            ..Self::detached(&ours, plan_dir)
+        }
+    }
+
+    /// The place of a caller outside any repository, whose home root is in `root`.
+    #[cfg(test)]
+    pub fn outside_for_tests(root: &Path) -> Self {
+        let home = Home {
+            root: root.join("home"),
+        };
+        Self::outside(&home, ".plan".into())
     }
 
     /// A digest of the checkout that the caller stands in: the same from wherever in it, and
@@ -104,6 +184,54 @@ impl Place {
             .strip_prefix(self.common_dir.as_ref()?)
             .unwrap_or(git_dir);
         Some(text::digest(name.as_os_str().as_bytes(), 8))
+    }
+
+    /// The roots of the worktrees of the repository, resolved, the main checkout's first: those that git
+    /// registers, whether they are there or not, and the caller's.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub fn worktrees(&self) -> Result<Vec<PathBuf>> {
+        let main = self.main_root.iter().filter(|root| root.is_dir()).cloned();
+        let mut linked = Vec::new();
+        if let Some(common) = &self.common_dir {
+            let registry = common.join("worktrees");
+            match fs::read_dir(&registry) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io("read", &registry, &error)),
+                Ok(entries) => {
+                    for entry in entries {
+                        let entry = entry.map_err(|e| Error::io("read", &registry, &e))?;
+                        linked.extend(worktree_of(&entry.path()));
+                    }
+                }
+            }
+        }
+        linked.sort();
+        let checkout = self.checkout.as_ref();
+        let own = checkout.and_then(|checkout| checkout.work_dir.as_deref());
+        let mut roots: Vec<PathBuf> = Vec::new();
+        for root in main.chain(linked).chain(own.map(resolve)) {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        Ok(roots)
+    }
+
+    /// The branch that is checked out in the worktree with the root `root`; none when its `HEAD` is
+    /// detached, or cannot be read.
+    pub fn branch_of(&self, root: &Path) -> Option<String> {
+        let own = self.checkout.as_ref();
+        let own = own.filter(|checkout| checkout.work_dir.as_deref() == Some(root));
+        let git_dir = own
+            .map(|checkout| checkout.git_dir.clone())
+            .or_else(|| git_dir_behind(&root.join(".git")))
+            .or_else(|| {
+                let is_main = self.main_root.as_deref() == Some(root);
+                self.common_dir.clone().filter(|_| is_main)
+            })?;
+        discovery::branch(&git_dir)
     }
 
     /// Fails where the repository is not there any more, moved or removed: nothing is to be made
@@ -167,6 +295,7 @@ impl Place {
                 work_dir,
             }),
             common_dir: Some(found.common_dir),
+            base_is_given: false,
             config: found.config,
         })
     }
@@ -270,44 +399,4 @@ fn clean(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_in_a_file_may_hold_anything_but_final_newlines() {
-        let read = |bytes: &[u8]| path_from_file(bytes).map(|p| p.into_os_string().into_vec());
-        assert_eq!(read(b"/a b\xff\n c \n"), Some(b"/a b\xff\n c ".to_vec()));
-        assert_eq!(read(b"/a\r\n\n"), Some(b"/a".to_vec()));
-        assert_eq!(read(b"\n"), None);
-        assert_eq!(read(b""), None);
-    }
-
-    #[test]
-    fn only_an_admin_directory_has_a_name() {
-        let name = |git_dir: &str| linked_name(Path::new("/r/.git"), Path::new(git_dir));
-        assert_eq!(name("/r/.git/worktrees/x"), Some("x".into()));
-        assert_eq!(name("/r/.git"), None);
-        assert_eq!(name("/r/.git/worktrees/x/y"), None);
-    }
-
-    #[test]
-    fn the_plan_directory_is_one_plain_name() {
-        let name = |given: &str| plan_dir_name(Some(OsStr::new(given))).ok();
-        assert_eq!(plan_dir_name(None).ok(), Some(".plan".into()));
-        assert_eq!(name(""), Some(".plan".into()));
-        assert_eq!(name(".work"), Some(".work".into()));
-        for bad in ["a/b", "..", ".", "/", "a/", "/a", ".git", ".GIT"] {
-            assert_eq!(name(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn what_does_not_exist_is_resolved_by_the_letters() {
-        assert_eq!(clean(Path::new("/a/./b/../c//d")), Path::new("/a/c/d"));
-        assert_eq!(clean(Path::new("/../a")), Path::new("/a"));
-        assert_eq!(
-            resolve(Path::new("/nowhere-x/a/../b")),
-            Path::new("/nowhere-x/b")
-        );
-    }
-}
+mod tests;

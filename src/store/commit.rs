@@ -31,8 +31,10 @@ use crate::locks::merge::{Ending, Holder, LockFile, MergeState, Records, Verdict
 use crate::participant::Kind;
 use crate::report::Note;
 use crate::store::guard::Guard;
-use crate::store::reading::{MergeStore, Purpose, Snapshot, set_aside_note, write_queue};
-use crate::store::{document, lock_file, records, witness};
+use crate::store::reading::{MergeStore, Purpose, Snapshot, write_queue};
+use crate::store::transaction::set_aside_note;
+use crate::store::witness::{self, Owner};
+use crate::store::{document, lock_file, records};
 use crate::sys::file::{self, Temp};
 
 /// Why a commit did not go through.
@@ -278,7 +280,7 @@ impl<'c> Committing<'c> {
         }
         for id in old.participants.keys() {
             if !next.participants.contains_key(id) {
-                witness::remove(self.store.stand, id);
+                witness::remove(self.store.stand, id, Owner::Merge);
             }
         }
     }
@@ -295,7 +297,7 @@ impl<'c> Committing<'c> {
         let departed = recorded.filter(|(id, _)| !there.contains(id.as_str()));
         departed
             .map(|(id, _)| {
-                witness::remove(self.store.stand, id);
+                witness::remove(self.store.stand, id, Owner::Merge);
                 id.clone()
             })
             .collect()
@@ -319,10 +321,10 @@ impl<'c> Committing<'c> {
             // One that waited as a process and holds as a plan.
             let waited = self.old.state.records.participant(caller.as_str());
             if waited.is_some_and(|waited| waited.kind != Kind::Plan) {
-                witness::remove(self.store.stand, caller.as_str());
+                witness::remove(self.store.stand, caller.as_str(), Owner::Merge);
             }
         } else if world.keeps_plans() == Evidence::Alive {
-            witness::make(self.store.stand, caller, self.store.modes)?;
+            witness::make(self.store.stand, caller, Owner::Merge, self.store.modes)?;
         }
         Ok(())
     }

@@ -71,6 +71,20 @@ impl Document {
         }
     }
 
+    /// Gives `key` the value that `raw` is the JSON text of, in its place, before `next` or at the end.
+    pub fn set_before(&mut self, next: &str, key: &str, raw: String) {
+        let place = self.keys.iter().position(|(name, _)| name == next);
+        match place.filter(|_| self.get(key).is_none()) {
+            Some(place) => self.keys.insert(place, (key.to_owned(), raw)),
+            None => self.set(key, raw),
+        }
+    }
+
+    /// Takes `key` away.
+    pub fn remove(&mut self, key: &str) {
+        self.keys.retain(|(name, _)| name != key);
+    }
+
     /// The keys and the text of their values, in order.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         self.keys
@@ -162,7 +176,8 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
-fn too_large(path: &Path) -> Error {
+/// The error of a file at `path` that would be too large.
+pub(super) fn too_large(path: &Path) -> Error {
     let message = format!("{} is too large", text::path(path));
     Error::new(ErrorKind::Io, message).with_hint(file::aside_hint(path))
 }
@@ -197,14 +212,22 @@ fn parse_object(bytes: &[u8]) -> Option<Vec<(String, String)>> {
 }
 
 /// The items of the JSON array in `raw`, as text.
-pub fn array(raw: &str) -> Option<Vec<String>> {
-    let items: Vec<Box<RawValue>> = serde_json::from_str(raw).ok()?;
-    Some(
-        items
-            .into_iter()
-            .map(|item| String::from(Box::<str>::from(item)))
-            .collect(),
-    )
+pub fn array(raw: &str) -> Option<Vec<&str>> {
+    let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+    Some(items.into_iter().map(RawValue::get).collect())
+}
+
+/// The JSON array of items that are text, an item a line.
+pub fn lines<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::from("[");
+    let mut empty = true;
+    for item in items {
+        text.push_str(if empty { "\n    " } else { ",\n    " });
+        text.push_str(item);
+        empty = false;
+    }
+    text.push_str(if empty { "]" } else { "\n  ]" });
+    text
 }
 
 struct Keys;

@@ -21,6 +21,12 @@ pub fn prepare(directory: &Path, in_work_tree: bool, modes: Modes) -> Result<()>
     Ok(())
 }
 
+/// Makes the base of a repository, where it lies in a work tree out of the reach of commits.
+pub fn prepare_base(base: &Path, modes: Modes) -> Result<()> {
+    // In the root of a checkout it would ignore all that is the user's.
+    prepare(base, is_in_work_tree(base) && !is_checkout(base), modes)
+}
+
 /// Refuses a `directory` that cannot be seen because a link on the way to it leads nowhere, to a
 /// volume that is not mounted for instance: what is missing there proves nothing.
 pub fn require_reachable(directory: &Path) -> Result<()> {
@@ -41,10 +47,7 @@ pub fn require_reachable(directory: &Path) -> Result<()> {
 /// directory is none.
 pub fn is_in_work_tree(path: &Path) -> bool {
     for directory in path.ancestors() {
-        if ["HEAD", "objects", "refs"]
-            .iter()
-            .all(|part| is_there(&directory.join(part)))
-        {
+        if is_git_dir(directory) {
             return false;
         }
         if is_checkout(directory) {
@@ -52,6 +55,12 @@ pub fn is_in_work_tree(path: &Path) -> bool {
         }
     }
     false
+}
+
+/// Whether `directory` is itself a git directory, by the looks of it.
+pub fn is_git_dir(directory: &Path) -> bool {
+    let parts = ["HEAD", "objects", "refs"];
+    parts.iter().all(|part| is_there(&directory.join(part)))
 }
 
 fn is_there(path: &Path) -> bool {

@@ -21,15 +21,18 @@
 //! A full disk may keep `<state>.lock` from being written. A release needs only the kernel lock
 //! to be safe, so it may enter without (`Entry::WithoutFile`) and then must not write the
 //! state file.
+//!
+//! A state whose guard file no other program knows is guarded by the kernel lock alone
+//! ([`Guard::enter_kernel_alone`]): nothing is made beside it, and a crash leaves nothing.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sys::clock::{self, Backoff};
 use crate::sys::file::{self, Content, Instance, Modes, Temp};
-use crate::sys::process;
+use crate::sys::{flock, keepers, process};
 use crate::text;
 
 /// The first line of a guard file of ours.
@@ -79,6 +82,8 @@ enum Entry {
     WithFile(Instance),
     /// With the kernel lock alone: the state file must not be written.
     WithoutFile,
+    /// With the kernel lock alone, which is all that guards this state.
+    KernelAlone,
 }
 
 /// The critical section; left when dropped.
@@ -101,9 +106,7 @@ impl Guard {
     pub fn enter(gate: &Gate<'_>, prepare: impl FnOnce() -> Result<()>) -> Result<Self> {
         let kernel = lock_kernel(gate)?;
         prepare()?;
-        let mut path = gate.state.as_os_str().to_owned();
-        path.push(".lock");
-        let path = PathBuf::from(path);
+        let path = file_of(gate.state);
         let entry = match create_file(gate, &path) {
             Ok(instance) => Entry::WithFile(instance),
             Err(error) if gate.tolerate_full_disk && error.is_out_of_space() => Entry::WithoutFile,
@@ -114,6 +117,19 @@ impl Guard {
             entry,
             kernel_path: gate.kernel.to_owned(),
             kernel,
+        })
+    }
+
+    /// Enters the guard of a state that no other program guards: the kernel lock, and no guard file.
+    ///
+    /// # Errors
+    /// As for [`Self::enter`].
+    pub fn enter_kernel_alone(gate: &Gate<'_>) -> Result<Self> {
+        Ok(Self {
+            path: file_of(gate.state),
+            entry: Entry::KernelAlone,
+            kernel_path: gate.kernel.to_owned(),
+            kernel: lock_kernel(gate)?,
         })
     }
 
@@ -133,7 +149,7 @@ impl Guard {
 
     /// Whether the state file may be written: not on a disk too full for the guard file.
     pub fn may_write_state(&self) -> bool {
-        matches!(self.entry, Entry::WithFile(_))
+        !matches!(self.entry, Entry::WithoutFile)
     }
 }
 
@@ -144,6 +160,57 @@ impl Drop for Guard {
             let _ = file::remove(&self.path);
         }
     }
+}
+
+/// The guard file of the state file at `state`.
+fn file_of(state: &Path) -> PathBuf {
+    let mut path = state.as_os_str().to_owned();
+    path.push(".lock");
+    path.into()
+}
+
+/// Whether a guard file of ours is there, which a process inside has, or one that was killed there left:
+/// other programs wait for it until somebody enters.
+pub(super) fn is_left(state: &Path) -> bool {
+    let there = file::read(&file_of(state), READ_LIMIT);
+    there.is_ok_and(|there| there.is_some_and(|there| there.bytes.starts_with(MARK.as_bytes())))
+}
+
+/// A guard file that stands there though nobody is inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether it bears our mark; else it is another program's.
+    pub is_ours: bool,
+}
+
+/// The guard file that was left of the state at `state`, whose kernel lock is on the file at `kernel`: one
+/// of ours while nobody has that lock, or another program's that is older than it may be. Whoever enters
+/// next removes it. `now` is in seconds since the epoch.
+///
+/// # Errors
+/// One of the files cannot be looked at.
+pub(super) fn left_behind(kernel: &Path, state: &Path, now: f64) -> Result<Option<Left>> {
+    let path = file_of(state);
+    let Some(there) = file::read(&path, READ_LIMIT)? else {
+        return Ok(None);
+    };
+    let is_ours = there.bytes.starts_with(MARK.as_bytes());
+    let is_left = if is_ours {
+        !file::is_locked(kernel)?
+    } else {
+        is_old(&there, now)
+    };
+    // Whoever made it may have left meanwhile, and removed it before it let go.
+    let stands = is_left && file::read(&path, READ_LIMIT)?.as_ref() == Some(&there);
+    Ok(stands.then_some(Left { path, is_ours }))
+}
+
+/// Whether another program's guard file is older than one that is in use. A time far in the future is as
+/// little a living program's as one far in the past.
+fn is_old(there: &Content, now: f64) -> bool {
+    (now - there.instance.mtime()).abs() > FOREIGN_AGE
 }
 
 /// Takes the kernel lock, trying until the deadline.
@@ -164,21 +231,13 @@ fn lock_kernel(gate: &Gate<'_>) -> Result<File> {
 /// # Errors
 /// `Timeout`, naming who is inside; or a system call failed.
 pub(super) fn lock_open(gate: &Gate<'_>, file: &File, backoff: &mut Backoff) -> Result<()> {
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => {
-                if !gate.pause(backoff)? {
-                    return Err(kernel_timeout(gate, file));
-                }
-            }
-            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(TryLockError::Error(error)) => {
-                return Err(Error::io("lock", gate.kernel, &error)
-                    .with_hint("locks must work on the file system of the repository"));
-            }
+    let hint = "locks must work on the file system of the repository";
+    while !flock::try_lock(file, gate.kernel).map_err(|error| error.with_hint(hint))? {
+        if !gate.pause(backoff)? {
+            return Err(kernel_timeout(gate, file));
         }
     }
+    Ok(())
 }
 
 /// How tries for the kernel lock are spaced.
@@ -187,7 +246,7 @@ pub(super) fn spacing() -> Backoff {
 }
 
 fn kernel_timeout(gate: &Gate<'_>, file: &File) -> Error {
-    let owner = process::lock_owner(file).map_or_else(
+    let owner = keepers::owner(file).map_or_else(
         || "another process".to_owned(),
         |pid| format!("process {pid}{}", described(pid)),
     );
@@ -229,9 +288,7 @@ fn create_file(gate: &Gate<'_>, path: &Path) -> Result<Instance> {
             Some((seen, since)) if *seen == there => *since,
             _ => Instant::now(),
         };
-        // A time far in the future is as little a living program's as one far in the past.
-        let old = (clock::wall() - there.instance.mtime()).abs() > FOREIGN_AGE;
-        if old && since.elapsed() >= FOREIGN_WATCH {
+        if is_old(&there, clock::wall()) && since.elapsed() >= FOREIGN_WATCH {
             remove_if_same(path, &there)?;
             continue;
         }

@@ -6,41 +6,32 @@
 //! fresh snapshot, so a decision may run several times; only the last run counts.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::identity::PlanId;
 use crate::lease::Now;
 use crate::liveness::{Terms, World};
-use crate::locks::merge::{Caller, MergeState, Records, Verdicts};
+use crate::locks::asking::Caller;
+use crate::locks::merge::{MergeState, Records, Verdicts};
 use crate::queue::Entry;
 use crate::report::Note;
 use crate::store::commit::{Committing, Stop};
 use crate::store::document::{self, Document};
-use crate::store::guard::{Gate, Guard};
-use crate::store::reading::set_aside_note;
+use crate::store::guard::{self, Gate, Guard};
+use crate::store::transaction::{self, require_time, set_aside_note};
 use crate::store::{ground, lock_file, presence, records};
 use crate::sys::clock;
 use crate::sys::file;
-use crate::text;
 
-pub use crate::store::reading::{BIRTH_AGE, MergeStore, Purpose, Stamp};
+pub use crate::store::reading::{BIRTH_AGE, MergeStore, Purpose, Stamp, queue_in};
 
 /// How many of those that wait are tried until one is found that can be woken.
 const POKED: usize = 32;
 
-/// What a transaction came to.
-#[derive(Debug)]
-pub struct Committed<T> {
-    /// What the decision said.
-    pub outcome: T,
-    /// The state it led to.
-    pub state: MergeState,
-    /// Those that were recorded and take part no longer.
-    pub departed: Vec<String>,
-    /// What a person should know.
-    pub notes: Vec<Note>,
-}
+/// What a transaction came to; the ids of those that take part no longer.
+pub type Committed<T> = transaction::Committed<T, MergeState, String>;
 
 impl MergeStore<'_> {
     /// Runs one decision for `caller` to its commit. `decide` may run several times, each on a
@@ -99,7 +90,7 @@ impl MergeStore<'_> {
                     drop(guard);
                 }
             }
-            self.require_time(deadline)?;
+            require_time(deadline, &self.lock_path)?;
         }
     }
 
@@ -120,7 +111,7 @@ impl MergeStore<'_> {
             if records != loaded.records {
                 let staged = records::stage(&records, &self.records_path, self.modes)?;
                 if !guard.is_intact()? {
-                    self.require_time(deadline)?;
+                    require_time(deadline, &self.lock_path)?;
                     continue;
                 }
                 let aside = document::put(staged, &self.records_path, loaded.corrupt)?;
@@ -130,7 +121,7 @@ impl MergeStore<'_> {
                 let grows = document.to_text().len() > before.to_text().len();
                 let staged = document.stage(&self.queue_path, grows, self.modes)?;
                 if !guard.is_intact()? {
-                    self.require_time(deadline)?;
+                    require_time(deadline, &self.lock_path)?;
                     continue;
                 }
                 let aside = document::put(staged, &self.queue_path, document.corrupt)?;
@@ -140,15 +131,52 @@ impl MergeStore<'_> {
         }
     }
 
-    /// Fails when starting over takes longer than the caller has patience for.
-    fn require_time(&self, deadline: Instant) -> Result<()> {
-        if Instant::now() < deadline {
-            return Ok(());
-        }
-        let lock = text::path(&self.lock_path);
-        let message = format!("timed out: {lock} or its guard changes faster than it can be read");
-        Err(Error::new(ErrorKind::Timeout, message)
-            .with_hint("another program keeps changing it; look at what else runs here"))
+    /// Runs `tidy` inside the guard, where nobody else changes anything, on the state, which it must leave
+    /// as it is; on `None` where it is not known of everybody that takes part. That the guard was entered
+    /// has removed a guard file that was left.
+    ///
+    /// # Errors
+    /// As of [`Self::transact`].
+    pub fn inside<T>(
+        &self,
+        patience: Duration,
+        tidy: impl FnOnce(Option<&MergeState>) -> T,
+    ) -> Result<T> {
+        let _guard = self.enter(Purpose::Ordinary, Instant::now() + patience)?;
+        let state = self.snapshot()?.state;
+        let known = self.knows_all(&state)?;
+        Ok(tidy(known.then_some(&state)))
+    }
+
+    /// Whether everybody who takes part is known, as `state` was read: not where our records are lost.
+    ///
+    /// # Errors
+    /// The records cannot be looked at.
+    pub fn knows_all(&self, state: &MergeState) -> Result<bool> {
+        Ok(state.records.lost_at.is_none() && file::instance(&self.records_path)?.is_some())
+    }
+
+    /// The guard file that was left here, though nobody is inside.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn guard_left(&self) -> Result<Option<guard::Left>> {
+        guard::left_behind(&self.guard_path, &self.queue_path, clock::wall())
+    }
+
+    /// The presence files that nobody keeps and that are not on record.
+    ///
+    /// # Errors
+    /// They cannot be looked at.
+    pub fn presence_left(&self, state: &MergeState) -> Result<Vec<PathBuf>> {
+        let known = presences(&state.records);
+        presence::left_behind(self.ours, |name| known.contains(name))
+    }
+
+    /// Removes what [`Self::presence_left`] finds. Best effort.
+    pub fn sweep_presence(&self, records: &Records) {
+        let known = presences(records);
+        presence::sweep(self.ours, |name| known.contains(name));
     }
 
     fn enter(&self, purpose: Purpose, deadline: Instant) -> Result<Guard> {
@@ -161,11 +189,7 @@ impl MergeStore<'_> {
             tolerate_full_disk: purpose == Purpose::Release,
             interrupted: self.interrupted,
         };
-        Guard::enter(&gate, || {
-            // In the root of a checkout it would ignore all that is the user's.
-            let ignore = ground::is_in_work_tree(self.base) && !ground::is_checkout(self.base);
-            ground::prepare(self.base, ignore, self.modes)
-        })
+        Guard::enter(&gate, || ground::prepare_base(self.base, self.modes))
     }
 
     /// Removes what crashes left. Only after a commit: until then a temporary file that is old may
@@ -174,11 +198,7 @@ impl MergeStore<'_> {
         let now = clock::wall();
         file::sweep(self.base, now);
         file::sweep(self.ours, now);
-        let participants = records.participants.values();
-        let known: HashSet<&str> = participants
-            .filter_map(|record| record.presence.as_deref())
-            .collect();
-        presence::sweep(self.ours, |name| known.contains(name));
+        self.sweep_presence(records);
     }
 
     /// Wakes the first process that waits, where a commit of `caller` may have made room for it.
@@ -200,4 +220,12 @@ impl MergeStore<'_> {
                 || presence.is_some_and(|name| presence::poke(self.ours, name))
         });
     }
+}
+
+/// The names of the presence files that are on record.
+fn presences(records: &Records) -> HashSet<&str> {
+    let participants = records.participants.values();
+    participants
+        .filter_map(|record| record.presence.as_deref())
+        .collect()
 }

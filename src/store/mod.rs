@@ -11,7 +11,13 @@
 //! - `reading`: the merge lock's whole state, loaded
 //! - [`merge`]: a decision on it, run
 //! - `commit`: the order in which a decision reaches the disk
+//! - [`build`]: the build queue's state, and a decision on it, run
+//! - [`run_configuration`]: what a project has learnt of its builds
+//! - [`session`]: the lease of a checkout's session, and the witness beside it
+//! - [`sentinel`]: what the lock file of a worktree says
+//! - [`transaction`]: what both come to
 
+pub mod build;
 mod commit;
 pub mod document;
 pub mod ground;
@@ -22,6 +28,10 @@ pub mod merge;
 pub mod presence;
 mod reading;
 pub mod records;
+pub mod run_configuration;
+pub mod sentinel;
+pub mod session;
+pub mod transaction;
 pub mod witness;
 
 /// Larger state files are refused, in bytes.

@@ -6,7 +6,8 @@
 //! but of these a user has few.
 //!
 //! **Beginning.** Make a file of a new random name, lock it without waiting, and see that it is
-//! still what stands at its path: a sweep may have come between. If not, take another name.
+//! still what stands at its path: a sweep may have come between. If not, take another name. Where the
+//! file is taken away later, make it again under the same name: that is the one on record.
 //!
 //! **Ending.** Unlink the file while it is still locked, then unlock it. Only who holds the lock
 //! unlinks. Children that the process started never have the lock: the descriptor is closed
@@ -51,33 +52,9 @@ impl Presence {
         let directory = directory(ours);
         file::make_dirs(&directory, modes)?;
         for _ in 0..TRIES {
-            let name = random::hex(NAME_BYTES)?;
-            let path = directory.join(&name);
-            let lock = file::open_lock(&path, modes)?;
-            match lock.try_lock() {
-                Ok(()) if file::is_at(&lock, &path)? => {
-                    // Without one, the process looks by itself now and then.
-                    let bell = Doorbell::make(&bell_path(&path), modes).ok();
-                    return Ok(Self {
-                        name,
-                        path,
-                        bell,
-                        lock,
-                    });
-                }
-                // A sweep has removed it, or somebody looks at it just now.
-                Ok(()) | Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error))
-                    if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(TryLockError::Error(error)) => {
-                    let _ = file::remove(&path);
-                    return Err(Error::io("lock", &path, &error)
-                        .with_hint("locks must work on the file system of the repository"));
-                }
+            if let Some(presence) = Self::take(&directory, random::hex(NAME_BYTES)?, modes)? {
+                return Ok(presence);
             }
-            // What somebody looks at just now is left to the next sweep.
-            drop(lock);
-            file::remove_if_free(&path);
         }
         Err(Error::new(
             ErrorKind::Timeout,
@@ -86,6 +63,52 @@ impl Presence {
                 text::path(&directory)
             ),
         ))
+    }
+
+    /// Begins anew where the file was taken away: under the same name, by which others have it on record,
+    /// unless somebody else keeps that now.
+    ///
+    /// # Errors
+    /// As of [`Presence::begin`].
+    pub fn again(&self, ours: &Path, modes: Modes) -> Result<Self> {
+        let directory = directory(ours);
+        file::make_dirs(&directory, modes)?;
+        match Self::take(&directory, self.name.clone(), modes) {
+            Ok(Some(presence)) => Ok(presence),
+            Ok(None) | Err(_) => Self::begin(ours, modes),
+        }
+    }
+
+    /// Makes the file called `name`, and locks it; `None` where it does not stay.
+    fn take(directory: &Path, name: String, modes: Modes) -> Result<Option<Self>> {
+        let path = directory.join(&name);
+        let lock = file::open_lock(&path, modes)?;
+        match lock.try_lock() {
+            Ok(()) if file::is_at(&lock, &path)? => {
+                // One that is there has lost its presence.
+                let _ = file::remove(&bell_path(&path));
+                // Without one, the process looks by itself now and then.
+                let bell = Doorbell::make(&bell_path(&path), modes).ok();
+                return Ok(Some(Self {
+                    name,
+                    path,
+                    bell,
+                    lock,
+                }));
+            }
+            // A sweep has removed it, or somebody looks at it just now.
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(error)) => {
+                let _ = file::remove(&path);
+                return Err(Error::io("lock", &path, &error)
+                    .with_hint("locks must work on the file system of the repository"));
+            }
+        }
+        // What somebody looks at just now is left to the next sweep.
+        drop(lock);
+        file::remove_if_free(&path);
+        Ok(None)
     }
 
     /// The file's name, by which others find it.
@@ -145,37 +168,77 @@ pub fn poke(ours: &Path, name: &str) -> bool {
 /// Removes the presence files of the dead, except those whose name is `known`: still on record,
 /// they are looked for. Best effort.
 pub fn sweep(ours: &Path, known: impl Fn(&str) -> bool) {
-    let Ok(entries) = std::fs::read_dir(directory(ours)) else {
-        return;
+    let strangers = strangers(ours, known).unwrap_or_default();
+    for file in strangers.files {
+        file::remove_if_free(&file);
+    }
+    for bell in strangers.bells {
+        if has_outlived(&bell) {
+            let _ = file::remove(&bell);
+        }
+    }
+}
+
+/// The presence files of the dead, and bells that have outlived theirs, in order of their names, except
+/// those whose name is `known`.
+///
+/// # Errors
+/// The directory, or whether one is locked, cannot be looked at.
+pub fn left_behind(ours: &Path, known: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let strangers = strangers(ours, known)?;
+    let mut left = Vec::new();
+    for file in strangers.files {
+        // Whoever has ended meanwhile has removed it before it let go.
+        if !file::is_locked(&file)? && file::instance(&file)?.is_some() {
+            left.push(file);
+        }
+    }
+    left.extend(
+        strangers
+            .bells
+            .into_iter()
+            .filter(|bell| has_outlived(bell)),
+    );
+    left.sort();
+    Ok(left)
+}
+
+/// What is in the directory of presence files, and not on record.
+#[derive(Default)]
+struct Strangers {
+    files: Vec<PathBuf>,
+    bells: Vec<PathBuf>,
+}
+
+fn strangers(ours: &Path, known: impl Fn(&str) -> bool) -> Result<Strangers> {
+    let directory = directory(ours);
+    let mut found = Strangers::default();
+    let entries = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(Error::io("read", &directory, &error)),
     };
-    let mut bells = Vec::new();
     for entry in entries.flatten() {
         // Names of ours are all of them text.
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let path = entry.path();
-        let stem = name.strip_suffix(".bell").unwrap_or(&name);
-        if known(stem) {
+        if known(name.strip_suffix(".bell").unwrap_or(&name)) {
             continue;
         }
-        let kind = entry.file_type();
-        if kind.as_ref().is_ok_and(std::fs::FileType::is_file) {
-            file::remove_if_free(&path);
-        } else if kind.is_ok_and(|kind| kind.is_fifo()) {
-            bells.push(path);
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => found.files.push(entry.path()),
+            Ok(kind) if kind.is_fifo() => found.bells.push(entry.path()),
+            _ => {}
         }
     }
-    // Each was made after its presence: where that is gone, it has outlived it.
-    for bell in bells {
-        if bell
-            .with_extension("")
-            .try_exists()
-            .is_ok_and(|there| !there)
-        {
-            let _ = file::remove(&bell);
-        }
-    }
+    Ok(found)
+}
+
+/// Whether the presence of a bell, which was made before it, is gone.
+fn has_outlived(bell: &Path) -> bool {
+    let presence = bell.with_extension("");
+    presence.try_exists().is_ok_and(|there| !there)
 }
 
 #[cfg(test)]
@@ -276,6 +339,33 @@ mod tests {
         assert!(!presence.stands());
         drop(presence);
         assert!(other.exists());
+    }
+
+    #[test]
+    fn one_whose_file_was_taken_away_begins_again_under_its_name() {
+        let ours = tempfile::tempdir().expect("temp dir");
+        let mut presence = begin(&ours);
+        let name = presence.name().to_owned();
+        for all in [false, true] {
+            if all {
+                std::fs::remove_dir_all(directory(ours.path())).expect("remove");
+            } else {
+                std::fs::remove_file(presence.path()).expect("remove");
+            }
+            presence = presence.again(ours.path(), MODES).expect("begun");
+            assert_eq!(presence.name(), name);
+            assert!(presence.stands());
+            assert_eq!(names(&ours), with_bell(&presence));
+            assert!(poke(ours.path(), &name));
+            assert!(presence.bell().expect("a bell").was_rung());
+        }
+        // Somebody else has the name.
+        std::fs::remove_file(presence.path()).expect("remove");
+        let other = file::open_lock(presence.path(), MODES).expect("made");
+        other.lock().expect("locked");
+        let another = presence.again(ours.path(), MODES).expect("begun");
+        assert_ne!(another.name(), name);
+        assert!(file::is_at(&other, presence.path()).expect("look"));
     }
 
     #[test]

@@ -10,13 +10,11 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::locks::merge::{Holder, MergeState, Records};
 use crate::queue::Entry;
-use crate::report::Note;
 use crate::store::document::{self, Document};
-use crate::store::witness::Stand;
-use crate::store::{ground, lock_file, records, witness};
+use crate::store::witness::{self, Owner, Stand};
+use crate::store::{ground, lock_file, records};
 use crate::sys::clock;
 use crate::sys::file::{self, Instance, Modes};
-use crate::text;
 
 /// An empty lock file is a lock being born until it is older than this, in seconds, …
 pub const BIRTH_AGE: f64 = 2.0;
@@ -34,7 +32,8 @@ pub struct MergeStore<'a> {
     pub(super) modes: Modes,
     /// The lock file.
     pub lock_path: PathBuf,
-    pub(super) queue_path: PathBuf,
+    /// The file that other programs share: the queue, and the rate windows.
+    pub queue_path: PathBuf,
     pub(super) records_path: PathBuf,
     pub(super) guard_path: PathBuf,
     /// Whether the caller wants to stop waiting for the guard.
@@ -101,11 +100,17 @@ impl<'a> MergeStore<'a> {
         ]))
     }
 
+    /// Who the lock file names, whoever that is and whatever became of it.
+    pub fn holder(&self) -> Result<Option<Holder>> {
+        let read = lock_file::read(&self.lock_path)?;
+        Ok(read.map(|read| read.lock.holder))
+    }
+
     /// Reads everything without the guard, writing nothing: a decision on it is a guess.
     pub fn peek_all(&self) -> Result<MergeState> {
         let queue = self.peek_document()?;
         let mut state = self.peek()?;
-        state.queue = queue.get("waiting").map(parse_queue).unwrap_or_default();
+        state.queue = queue_in(&queue);
         Ok(state)
     }
 
@@ -150,14 +155,14 @@ impl<'a> MergeStore<'a> {
     /// Whether a witness of ours stands for whoever the lock file names.
     fn is_witnessed(&self, read: &lock_file::Read) -> bool {
         let id = read.lock.holder.id();
-        id.is_some_and(|id| witness::is_witness(&self.stand.plan(id)).unwrap_or(false))
+        id.is_some_and(|id| witness::is_kept(self.stand, id, Owner::Merge))
     }
 
     pub(super) fn snapshot(&self) -> Result<Snapshot> {
         let lock = self.settled_lock()?;
         let queue = Document::load(&self.queue_path)?;
         let loaded = self.load_records(lock.as_ref())?;
-        let entries = queue.get("waiting").map(parse_queue).unwrap_or_default();
+        let entries = queue_in(&queue);
         Ok(Snapshot {
             state: self.assemble(lock.as_ref(), entries, loaded.records),
             lock,
@@ -223,14 +228,6 @@ impl<'a> MergeStore<'a> {
     }
 }
 
-pub(super) fn set_aside_note(path: &Path, aside: &Path) -> Note {
-    Note::Warning(format!(
-        "{} could not be read and was kept as {}",
-        text::path(path),
-        text::path(aside)
-    ))
-}
-
 /// What matters of an entry; of other fields only that they are there.
 #[derive(Deserialize)]
 struct Fields<'a> {
@@ -240,30 +237,30 @@ struct Fields<'a> {
     ts: Option<&'a RawValue>,
 }
 
+/// The queue in the shared document.
+pub fn queue_in(document: &Document) -> Vec<Entry> {
+    document.get("waiting").map(parse_queue).unwrap_or_default()
+}
+
 /// The entries of the queue: one without a string id is dropped, a `ts` that is no number is 0.
 fn parse_queue(raw: &str) -> Vec<Entry> {
     let items = document::array(raw).unwrap_or_default();
     items
         .into_iter()
         .filter_map(|raw| {
-            let fields: Fields<'_> = serde_json::from_str(&raw).ok()?;
+            let fields: Fields<'_> = serde_json::from_str(raw).ok()?;
             let plan_id = serde_json::from_str(fields.plan_id?.get()).ok()?;
             let ts = fields.ts.and_then(|ts| serde_json::from_str(ts.get()).ok());
             Some(Entry {
                 plan_id,
                 ts: ts.unwrap_or(0.0),
-                raw,
+                raw: raw.to_owned(),
             })
         })
         .collect()
 }
 
+/// The text of the queue.
 pub(super) fn write_queue(queue: &[Entry]) -> String {
-    let mut text = String::from("[");
-    for (index, entry) in queue.iter().enumerate() {
-        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
-        text.push_str(&entry.raw);
-    }
-    text.push_str(if queue.is_empty() { "]" } else { "\n  ]" });
-    text
+    document::lines(queue.iter().map(|entry| entry.raw.as_str()))
 }

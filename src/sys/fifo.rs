@@ -1,10 +1,12 @@
 //! A FIFO by which one process wakes another: made and listened to by the one that sleeps, rung by
-//! whoever knows its path. What is written into it means nothing; that something was is all.
+//! whoever knows its path. What is written into it means nothing; that something was is all. A thread
+//! of the same process needs no path ([`within`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use nix::libc;
@@ -41,9 +43,35 @@ impl Doorbell {
         while matches!((&self.0).read(&mut rung), Ok(count) if count == rung.len()) {}
     }
 
+    /// Whether it was rung since this was asked last.
+    #[cfg(test)]
+    pub fn was_rung(&self) -> bool {
+        matches!((&self.0).read(&mut [0; 64]), Ok(count) if count > 0)
+    }
+
     /// Readable when it was rung.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// A bell that only this process can ring.
+pub fn within() -> io::Result<(Doorbell, Ringer)> {
+    let (listening, ringer) = UnixStream::pair()?;
+    listening.set_nonblocking(true)?;
+    ringer.set_nonblocking(true)?;
+    let bell = Doorbell(File::from(OwnedFd::from(listening)));
+    Ok((bell, Ringer(ringer)))
+}
+
+/// What rings the bell that was made with it.
+#[derive(Debug)]
+pub struct Ringer(UnixStream);
+
+impl Ringer {
+    /// Rings for good: from then on, what sleeps on the bell wakes at once.
+    pub fn ring(self) {
+        drop(self.0);
     }
 }
 

@@ -22,8 +22,8 @@ use crate::text;
 
 use dirs::unmasked;
 
-pub use dirs::{is_local, make_dirs, own, set_dir_mode};
-pub use temp::{Temp, is_temp_name, sweep};
+pub use dirs::{is_local, make_dirs, may_write_in, modes_of_umask, own, set_dir_mode};
+pub use temp::{Temp, is_left_behind, is_temp_name, left_behind, sweep, unnamed};
 
 /// How what we make may be used by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,11 @@ pub struct Instance {
 }
 
 impl Instance {
-    fn of(file: &File) -> io::Result<Self> {
+    /// Which file an open one is.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn of(file: &File) -> io::Result<Self> {
         Ok(Self::from_metadata(&file.metadata()?))
     }
 
@@ -90,7 +94,10 @@ pub struct Content {
 }
 
 /// Opens a state file for reading; `None` when there is none.
-fn open(path: &Path) -> Result<Option<File>> {
+///
+/// # Errors
+/// Not a regular file, or not readable.
+pub fn open(path: &Path) -> Result<Option<File>> {
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC)
@@ -126,14 +133,13 @@ fn cannot_open(path: &Path, error: &io::Error) -> Error {
 
 /// The command that moves what is in the way aside, where it can be typed.
 pub fn aside_hint(path: &Path) -> String {
-    let typed = path.to_str().filter(|word| text::visible(word) == *word);
-    match typed {
-        Some(word) => format!(
-            "look at it, then move it away: mv {} {}",
-            text::shell_word(word),
-            text::shell_word(&format!("{word}.aside"))
-        ),
-        None => "look at it, then move it away".to_owned(),
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".aside");
+    match (text::typed(path), text::typed(Path::new(&aside))) {
+        (Some(path), Some(aside)) => {
+            format!("look at it, then move it away: mv {path} {aside}")
+        }
+        _ => "look at it, then move it away".to_owned(),
     }
 }
 

@@ -86,6 +86,21 @@ impl Host {
     }
 }
 
+/// Whether the kernel tells us of every process of this machine: not in a pid namespace below the
+/// outermost, nor where there is no `/proc` to tell.
+#[cfg(target_os = "linux")]
+pub fn sees_all_processes() -> bool {
+    /// The kernel's own number of the outermost one, always the same.
+    const OUTERMOST: u64 = 0xEFFF_FFFC;
+    namespace("pid") == Some(OUTERMOST)
+}
+
+/// Whether the kernel tells us of every process of this machine: not on this system.
+#[cfg(target_os = "macos")]
+pub fn sees_all_processes() -> bool {
+    false
+}
+
 fn both_equal(a: Option<&str>, b: Option<&str>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if a == b)
 }

@@ -1,4 +1,4 @@
-//! A pipe that a child inherits beside its three standard streams.
+//! What a child inherits beside its three standard streams: a pipe, or an open file.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter};
@@ -19,6 +19,17 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter, i32)> {
     fcntl(reader.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
     let number = reader.as_raw_fd();
     Ok((reader, writer, number))
+}
+
+/// Does what starts a child that inherits `file`, which no other child does.
+///
+/// # Errors
+/// The descriptor could not be lent; nothing was started.
+pub fn lend<T>(file: &File, start: impl FnOnce() -> T) -> io::Result<T> {
+    fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
+    let started = start();
+    fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    Ok(started)
 }
 
 /// The inherited descriptor of this number, to be read; whatever this process starts or becomes does

@@ -1,11 +1,14 @@
 //! Whether a process runs. A process is its number *and* its start time: numbers are reused.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::parent_id;
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::{Pid, getpid, getsid};
+#[cfg(target_os = "linux")]
+use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
 /// Numbers that are reused meanwhile could make a circle of parents: it is not followed for ever.
@@ -82,6 +85,33 @@ pub fn ancestors() -> Vec<ProcessId> {
     found
 }
 
+/// When process `pid`, which runs, has started, in seconds since the Unix epoch; `None` where that cannot
+/// be told. For people and for records that others read: the clock may have been set since.
+pub fn started_at(pid: i32) -> Option<f64> {
+    facts(pid).and_then(|facts| epoch_seconds(&facts.start))
+}
+
+/// A start as [`Facts`] have it, in seconds since the Unix epoch.
+#[cfg(target_os = "linux")]
+fn epoch_seconds(start: &str) -> Option<f64> {
+    let ticks: f64 = start.parse().ok()?;
+    let a_second = sysconf(SysconfVar::CLK_TCK).ok()??;
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let boot = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
+    let boot: f64 = boot.trim().parse().ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "some hundred")]
+    let a_second = a_second as f64;
+    Some(boot + ticks / a_second)
+}
+
+#[cfg(target_os = "macos")]
+fn epoch_seconds(start: &str) -> Option<f64> {
+    let time = chrono::NaiveDateTime::parse_from_str(start, "%a %b %e %H:%M:%S %Y").ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "whole seconds")]
+    let seconds = time.and_utc().timestamp() as f64;
+    Some(seconds)
+}
+
 struct Facts {
     zombie: bool,
     /// 0 where it has none, or none that can be seen.
@@ -91,13 +121,19 @@ struct Facts {
 
 #[cfg(target_os = "linux")]
 fn facts(pid: i32) -> Option<Facts> {
-    // A /proc of another pid namespace shows other processes under the same numbers.
-    let own = std::fs::read_link("/proc/self").ok()?;
-    if own.to_str()?.parse() != Ok(std::process::id()) {
+    if !proc_is_ours() {
         return None;
     }
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&stat)
+}
+
+/// Whether `/proc` is that of our pid namespace: another's shows other processes under the same numbers.
+#[cfg(target_os = "linux")]
+pub(super) fn proc_is_ours() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    let own = own.as_deref().and_then(std::path::Path::to_str);
+    own.is_some_and(|own| own.parse() == Ok(std::process::id()))
 }
 
 /// `stat` of proc(5): the command name may hold anything, so fields count from the last `)`.
@@ -137,38 +173,41 @@ fn facts(pid: i32) -> Option<Facts> {
     })
 }
 
-/// The process that holds a `flock` on `file`, where the kernel tells.
+/// The words of the command line of process `pid`, where they can be read.
 #[cfg(target_os = "linux")]
-pub fn lock_owner(file: &File) -> Option<i32> {
-    use std::os::unix::fs::MetadataExt as _;
-    let inode = file.metadata().ok()?.ino();
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| {
-        // `1: FLOCK  ADVISORY  WRITE 1234 08:02:131073 0 EOF`
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let (kind, pid, place) = (fields.get(1)?, fields.get(4)?, fields.get(5)?);
-        let same = place.rsplit(':').next()?.parse() == Ok(inode);
-        (*kind == "FLOCK" && same)
-            .then(|| pid.parse().ok())
-            .flatten()
-    })
+pub fn arguments(pid: i32) -> Option<Vec<OsString>> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = bytes.strip_suffix(b"\0")?.split(|&byte| byte == 0);
+    Some(
+        words
+            .map(|word| OsString::from_vec(word.to_vec()))
+            .collect(),
+    )
 }
 
-/// The process that holds a `flock` on `file`: this system does not tell.
+/// The words of the command line of process `pid`, where they can be read; this system tells them
+/// only as one line, so that a word with blanks in it becomes several.
 #[cfg(target_os = "macos")]
-pub fn lock_owner(_file: &File) -> Option<i32> {
-    None
+pub fn arguments(pid: i32) -> Option<Vec<OsString>> {
+    let output = std::process::Command::new("/bin/ps")
+        .args(["-ww", "-o", "args=", "-p", &pid.to_string()])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .ok()?;
+    let words = output.stdout.split(u8::is_ascii_whitespace);
+    let words = words.filter(|word| !word.is_empty());
+    let words: Vec<_> = words
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    (!words.is_empty()).then_some(words)
 }
 
 /// The command line of process `pid`, where it can be read.
 #[cfg(target_os = "linux")]
 pub fn command_line(pid: i32) -> Option<String> {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words: Vec<_> = bytes
-        .split(|&byte| byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(String::from_utf8_lossy)
-        .collect();
+    let words = arguments(pid)?;
+    let words = words.iter().filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
@@ -186,6 +225,47 @@ mod tests {
     fn this_process_runs_and_has_a_start() {
         let me = me().expect("own /proc entry");
         assert_eq!(look(me.pid), Sight::Running(me.start));
+    }
+
+    #[test]
+    fn a_process_started_when_it_was_started() {
+        let before = crate::sys::clock::wall();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a process");
+        let started = started_at(i32::try_from(child.id()).expect("a pid"));
+        let after = crate::sys::clock::wall();
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        let started = started.expect("it ran");
+        // The kernel says when it booted in whole seconds.
+        assert!((before - 1.1..=after + 1.1).contains(&started), "{started}");
+        assert_eq!(started_at(i32::MAX), None);
+    }
+
+    #[test]
+    fn the_words_of_a_command_line_are_told_apart() {
+        let mut child = std::process::Command::new("cat")
+            .args(["-", "a b", ""])
+            .stdin(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("a process");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        // It is there a moment before its words are.
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while arguments(pid).is_none() && std::time::Instant::now() < end {
+            std::thread::yield_now();
+        }
+        let (words, line) = (arguments(pid), command_line(pid));
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        // An empty word is a word, but nothing to show.
+        let expected = ["cat", "-", "a b", ""].map(OsString::from);
+        assert_eq!(words, Some(expected.into()));
+        assert_eq!(line.as_deref(), Some("cat - a b"));
+        assert_eq!(arguments(i32::MAX), None);
     }
 
     #[test]

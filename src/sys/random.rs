@@ -25,6 +25,29 @@ pub fn hex(bytes: usize) -> Result<String> {
     Ok(hex)
 }
 
+/// A random UUID, version 4 of RFC 9562.
+///
+/// # Errors
+/// As for [`hex`].
+pub fn uuid4() -> Result<String> {
+    let random = hex(16)?;
+    let part = |from: usize, to: usize| random.get(from..to).unwrap_or_default();
+    // Two bits of the seventeenth digit tell the variant, the other two are random.
+    let variant = part(16, 17)
+        .chars()
+        .next()
+        .and_then(|digit| digit.to_digit(16));
+    let variant = char::from_digit(8 | (variant.unwrap_or_default() & 3), 16).unwrap_or('8');
+    Ok(format!(
+        "{}-{}-4{}-{variant}{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(13, 16),
+        part(17, 20),
+        part(20, 32)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +66,17 @@ mod tests {
             );
         }
         assert_eq!(hex(0).expect("nothing"), "");
+    }
+
+    #[test]
+    fn a_uuid_says_that_it_is_random() {
+        for _ in 0..100 {
+            let uuid = uuid4().expect("random");
+            let parts: Vec<usize> = uuid.split('-').map(str::len).collect();
+            assert_eq!(parts, [8, 4, 4, 4, 12], "{uuid}");
+            assert_eq!(&uuid[14..15], "4", "{uuid}");
+            assert!("89ab".contains(&uuid[19..20]), "{uuid}");
+        }
+        assert_ne!(uuid4().ok(), uuid4().ok());
     }
 }

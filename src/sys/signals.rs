@@ -39,6 +39,17 @@ pub const PASSED_ON: [i32; 5] = [
     libc::SIGQUIT,
     libc::SIGWINCH,
 ];
+/// What a watch that shows something in place looks out for: [`ENDING`], `WINCH` and [`STOP_KEY`].
+pub const WATCHED: [i32; 6] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGWINCH,
+    STOP_KEY,
+];
+/// The terminal's key for stopping: `TSTP`.
+pub const STOP_KEY: i32 = libc::SIGTSTP;
 /// `TERM`, `HUP` and `KILL` by themselves.
 pub const TERM: i32 = libc::SIGTERM;
 /// See [`TERM`].
@@ -254,6 +265,18 @@ pub fn send(pid: i32, signal: i32) -> Result<()> {
     }
 }
 
+/// Stops this process until it is continued.
+///
+/// # Errors
+/// It may not be.
+pub fn stop_myself() -> Result<()> {
+    // 0 is no process: nothing is sent.
+    send(
+        i32::try_from(std::process::id()).unwrap_or(0),
+        libc::SIGSTOP,
+    )
+}
+
 /// The name of `signal`, as `TERM`; `unknown` for what is none.
 pub fn name(signal: i32) -> &'static str {
     match Signal::try_from(signal) {
@@ -269,7 +292,7 @@ pub fn name(signal: i32) -> &'static str {
 #[cfg(target_os = "linux")]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    parse_ignored(&status)
+    parse_mask(&status, "SigIgn:")
 }
 
 /// The signals that this process ignores: this system does not tell.
@@ -278,10 +301,10 @@ fn ignored() -> u64 {
     0
 }
 
-/// `SigIgn` of proc(5); nothing where it is missing or damaged.
+/// A set of signals of proc(5), such as `SigIgn:`; nothing where it is missing or damaged.
 #[cfg(target_os = "linux")]
-fn parse_ignored(status: &str) -> u64 {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+fn parse_mask(status: &str, name: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix(name));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .unwrap_or(0)
 }
@@ -307,11 +330,26 @@ pub fn survive_size_limit() {
     SURVIVES.store(blocked, Ordering::SeqCst);
 }
 
+/// Takes the signal that a write past the limit has left pending: once unblocked, it would still be the
+/// death of the process.
+#[cfg(target_os = "linux")]
+fn forget_failed_writes() {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    if contains(parse_mask(&status, "SigPnd:"), Signal::SIGXFSZ as i32) {
+        let _ = size_limit().wait();
+    }
+}
+
+/// Takes the signal that a write past the limit has left pending: this system does not tell.
+#[cfg(target_os = "macos")]
+fn forget_failed_writes() {}
+
 /// Does what starts or executes another program, which inherits what is blocked: without what
 /// [`survive_size_limit`] blocks.
 pub fn starting<T>(start: impl FnOnce() -> T) -> T {
     let survives = SURVIVES.load(Ordering::SeqCst);
     if survives {
+        forget_failed_writes();
         let _ = size_limit().thread_unblock();
     }
     let started = start();
@@ -537,11 +575,14 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_mask_of_ignored_signals_is_read_as_proc_writes_it() {
-        let mask = parse_ignored("Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n");
+        let mask = parse_mask(
+            "Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\tffff\n",
+            "SigIgn:",
+        );
         let ignored: Vec<i32> = (-1..70).filter(|&s| contains(mask, s)).collect();
         assert_eq!(ignored, [1, 13]);
-        assert_eq!(parse_ignored("SigIgn:\tzz\n"), 0);
-        assert_eq!(parse_ignored(""), 0);
+        assert_eq!(parse_mask("SigIgn:\tzz\n", "SigIgn:"), 0);
+        assert_eq!(parse_mask("", "SigIgn:"), 0);
     }
 
     #[test]

@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 #[cfg(target_os = "linux")]
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use nix::sys::stat::{SFlag, fstat};
 
 use crate::sys::clock;
 use crate::sys::fifo::Doorbell;
@@ -241,6 +243,30 @@ pub fn end_of(pid: i32) -> Option<End> {
 #[cfg(target_os = "macos")]
 pub fn end_of(_pid: i32) -> Option<End> {
     None
+}
+
+/// The end of who reads standard output, where that is a pipe that nothing else can end a sleep at.
+pub fn end_of_reader() -> Option<End> {
+    let out = std::io::stdout();
+    let kind = SFlag::from_bits_truncate(fstat(&out).ok()?.st_mode & SFlag::S_IFMT.bits());
+    let flags = OFlag::from_bits_truncate(fcntl(&out, FcntlArg::F_GETFL).ok()?);
+    // What can be read from, too, would be ready for that.
+    let is_pipe = kind == SFlag::S_IFIFO && flags & OFlag::O_ACCMODE == OFlag::O_WRONLY;
+    is_pipe.then(|| out.as_fd().try_clone_to_owned().ok().map(End))?
+}
+
+/// Waits until standard output takes words, a pipe [`PIPE_BUF`](nix::libc::PIPE_BUF) bytes at least, or a
+/// signal arrives; whether the former is so.
+pub fn output_has_room(signals: &Signals) -> bool {
+    let out = std::io::stdout();
+    let mut fds = [
+        PollFd::new(out.as_fd(), PollFlags::POLLOUT),
+        PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+    ];
+    match poll(&mut fds, PollTimeout::NONE) {
+        Ok(_) => fds[0].any().unwrap_or(true),
+        Err(errno) => errno != Errno::EINTR,
+    }
 }
 
 /// Sleeps until something happens to what is watched, one of `ends` ends, a signal arrives, the

@@ -408,9 +408,9 @@ fn the_further_behind_the_rarer_the_looks() {
     for (position, next, expected) in [
         (Some(1), true, 1.0),
         (Some(2), false, 2.0),
-        (Some(7), false, 7.0),
-        (Some(8), false, 8.0),
-        (Some(4000), false, 8.0),
+        (Some(3), false, 3.0),
+        (Some(4), false, 4.0),
+        (Some(4000), false, 4.0),
         // Whoever is behind dead places alone is next.
         (Some(12), true, 1.0),
         (None, false, 1.0),
@@ -431,13 +431,13 @@ fn what_time_will_change_and_what_is_to_be_shown_shorten_a_sleep() {
         (Some(0.3), f64::INFINITY, 0.3),
         (Some(50.0), 0.2, 0.2),
         (None, 0.4, 0.4),
-        (Some(50.0), 50.0, 5.0),
+        (Some(50.0), 50.0, 4.0),
     ] {
         let stage = Stage::new();
         stage.show_in.set(show_in);
         let scene = move |_| {
             Ok(Found::Waiting(Scene {
-                position: Some(5),
+                position: Some(4),
                 change,
                 ..Scene::default()
             }))

@@ -1,24 +1,26 @@
 //! `git locks merge acquire`.
 
 use super::announce::{announce_grant, announce_wait, blocked_report, refuse_own_parent};
-use super::ask::{Answer, Asked, ask};
+use super::ask::{Asked, ask};
 use super::nested;
 use super::turn::MergeTurn;
-use super::{about_holder, failure, lease_length, lock_path, workplace};
+use super::{about_holder, failure, lock_path};
 use crate::cli;
 use crate::commands::Failure;
+use crate::commands::asking::{bid, warn_unvouched};
 use crate::commands::context::Context;
+use crate::commands::part::{Answer, wait_for as wait_for_turn};
+use crate::commands::running::Runs as _;
 use crate::commands::waiting::Patience;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exit::Exit;
-use crate::identity::{Identity, PlanId};
-use crate::liveness::{Evidence, World, judge_plan};
-use crate::locks::merge::{Admission, Bid, Granted, MergeState};
+use crate::identity::Identity;
+use crate::locks::asking::Bid;
+use crate::locks::merge::{Admission, Granted, MergeState};
 use crate::participant::Kind;
 use crate::report::{self, Action, MergeAdmitted, Outcome, Report, Status};
 use crate::store::merge::Committed;
 use crate::sys::clock;
-use crate::sys::process::{self, ProcessId, Sight};
 use crate::sys::signals::{self, Signals};
 use crate::text;
 use crate::wait::Senses;
@@ -35,7 +37,7 @@ fn acquire_as(args: &cli::Acquire, identity: &Identity, context: &Context) -> Re
     if let Some(state) = nested::enclosing(context)? {
         return Ok(held_by_enclosing(&state, identity, context));
     }
-    let bid = bid(args, identity, context, &context.surroundings())?;
+    let bid = bid(&args.keeping, identity, context, &context.surroundings())?;
     if args.timeout.is_some_and(|seconds| seconds > 0.0) {
         context.voice.inform(
             "--timeout drives nothing: acquire answers at once, and waits only with --wait=DURATION",
@@ -67,12 +69,12 @@ fn answer(
         }
         Asked::Answer(Admission::Admitted(granted)) => {
             let count = state.queue.len();
-            warn_unvouched(kind, identity, "reclaim the lock", context);
+            warn(kind, identity, "reclaim the lock", context);
             announce_grant(context, &identity.id, &granted, count, args.no_title_token);
             Ok(admitted(granted, count, identity, context))
         }
         Asked::Answer(Admission::Blocked(waiting)) => {
-            warn_unvouched(kind, identity, "drop its place", context);
+            warn(kind, identity, "drop its place", context);
             announce_wait(context, identity, &waiting, state, args.no_title_token);
             let report = blocked_report(&waiting, state, identity, context);
             Ok(Outcome::new(report, Exit::BLOCKED))
@@ -83,6 +85,10 @@ fn answer(
             format!("another process takes part as {}", identity.id),
         )),
     }
+}
+
+fn warn(kind: Kind, identity: &Identity, risk: &str, context: &Context) {
+    warn_unvouched(kind, identity, risk, context, &context.surroundings());
 }
 
 /// Waits for the turn of a caller that will hold the lock after this process has ended.
@@ -96,19 +102,19 @@ fn wait_for(
     let caught = Signals::arm(&signals::ENDING)?;
     let bell = caught.bell();
     let mut senses = Senses::new(caught);
+    let _borrowed = context.voice.borrow_title();
     let mut turn = MergeTurn::new(
         context,
-        identity,
-        identity.clone(),
+        (identity, identity.clone()),
         bid.clone(),
         args.no_title_token,
         bell.as_ref(),
     )?;
-    match turn.wait(patience, &mut senses)? {
+    match wait_for_turn(&mut turn, patience, &mut senses)? {
         Some(Answer::Granted(granting)) => {
             turn.announce(&granting);
             let kind = granting.kind.unwrap_or(bid.kind);
-            warn_unvouched(kind, identity, "reclaim the lock", context);
+            warn(kind, identity, "reclaim the lock", context);
             let (granted, count) = (granting.granted, granting.waiting_count);
             Ok(admitted(granted, count, identity, context))
         }
@@ -139,75 +145,6 @@ fn held_by_enclosing(state: &MergeState, identity: &Identity, context: &Context)
         since: about.since,
     };
     admitted(granted, 0, &identity, context)
-}
-
-fn warn_unvouched(kind: Kind, identity: &Identity, risk: &str, context: &Context) {
-    if kind == Kind::Plan && !vouched_for(&identity.id, context) {
-        context.voice.warn(format!(
-            "nothing vouches for {}: there is no plan of that name, so anyone may {risk}; \
-             --ttl or --while-pid keeps it",
-            identity.id
-        ));
-    }
-}
-
-/// Whether there is, or may be, a plan of that name.
-fn vouched_for(id: &PlanId, context: &Context) -> bool {
-    !judge_plan(id, &context.surroundings()).is_stale()
-}
-
-/// What the caller brings along: of which kind it is, and for how long.
-fn bid(
-    args: &cli::Acquire,
-    identity: &Identity,
-    context: &Context,
-    world: &dyn World,
-) -> Result<Bid> {
-    let ttl = args
-        .ttl
-        .as_deref()
-        .map(|given| lease_length(given, "--ttl"))
-        .transpose()?;
-    let process = args.while_pid.map(running).transpose()?;
-    let insists = ttl.is_some() || process.is_some();
-    let kind = if process.is_some() {
-        Kind::Process
-    } else if ttl.is_none() && identity.explicit && world.keeps_plans() != Evidence::Absent {
-        Kind::Plan
-    } else {
-        Kind::Leased
-    };
-    Ok(Bid {
-        kind,
-        insists,
-        ttl: ttl.unwrap_or(context.settings.ttl.as_secs_f64()),
-        process,
-        workplace: Some(workplace(context)),
-        token: None,
-        reason: given_reason(args.reason.as_deref()),
-    })
-}
-
-/// What the lock is needed for, as far as it is worth keeping.
-pub(super) fn given_reason(given: Option<&str>) -> Option<String> {
-    let given = given.filter(|reason| !reason.trim().is_empty());
-    given.map(|reason| text::clip(reason, 500))
-}
-
-fn running(pid: i32) -> Result<ProcessId> {
-    match process::look(pid) {
-        Sight::Running(start) => Ok(ProcessId { pid, start }),
-        Sight::Ended => Err(Error::new(
-            ErrorKind::NotFound,
-            format!("--while-pid: process {pid} does not run"),
-        )
-        .with_hint("name a process that outlives this command, such as $$ of a shell")),
-        Sight::Hidden => Err(Error::new(
-            ErrorKind::NotFound,
-            format!("--while-pid: process {pid} cannot be seen from here"),
-        )
-        .with_hint("name a process of your own, such as $$ of a shell")),
-    }
 }
 
 fn admitted(

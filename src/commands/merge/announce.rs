@@ -2,9 +2,10 @@
 
 use super::{about_holder, lock_path, set_title};
 use crate::commands::context::Context;
-use crate::event_log::Event;
+use crate::event_log::{Event, Level};
 use crate::identity::{Identity, PlanId};
-use crate::locks::merge::{Granted, MergeState, Poll, Waiting};
+use crate::locks::asking::Poll;
+use crate::locks::merge::{Granted, MergeState, Waiting};
 use crate::report::{self, Action, MergeBlocked, MergeRefused, Refusal, Report, Status};
 use crate::text;
 use crate::titles::Title;
@@ -26,6 +27,7 @@ pub(super) fn announce_grant(
         "merge:acquired"
     };
     context.log(&Event {
+        level: Level::Info,
         name,
         id: id.as_str().to_owned(),
         fields: vec![
@@ -62,6 +64,7 @@ pub(super) fn announce_wait(
     // A busy poller must not fill the disk with what was said before.
     if waiting.poll != Poll::Repeated {
         context.log(&Event {
+            level: Level::Info,
             name: "merge:blocked",
             id: id.as_str().to_owned(),
             fields: vec![

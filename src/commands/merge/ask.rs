@@ -4,7 +4,8 @@ use super::decide_as;
 use super::nested;
 use crate::commands::context::Context;
 use crate::error::Result;
-use crate::locks::merge::{self, Admission, Bid, Caller, Granted, MergeState};
+use crate::locks::asking::{Bid, Caller};
+use crate::locks::merge::{self, Admission, Granted, MergeState};
 use crate::participant::Kind;
 use crate::store::merge::{Committed, Purpose};
 use crate::sys::process;
@@ -28,15 +29,6 @@ pub(super) enum Asked {
     /// The lock's own answer.
     Answer(Admission),
     /// This holder waits for the very process that asks.
-    OwnParent(String),
-}
-
-/// What a turn came to.
-#[derive(Debug)]
-pub(super) enum Answer {
-    /// The lock.
-    Granted(Granting),
-    /// Nothing, for ever: this holder waits for the very process that asks.
     OwnParent(String),
 }
 

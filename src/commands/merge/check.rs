@@ -1,8 +1,10 @@
 //! `git locks merge check`.
 
-use super::{about_holder, nested, shown};
+use super::look::look;
+use super::{about_holder, nested};
 use crate::cli;
 use crate::commands::Failure;
+use crate::commands::asking::shown;
 use crate::commands::context::Context;
 use crate::error::Result;
 use crate::exit::Exit;
@@ -43,17 +45,14 @@ fn check_as(args: &cli::Check, identity: Option<&Identity>, context: &Context) -
     }
     let terms = context.terms();
     let world = context.surroundings();
-    let verdicts = seen.judge(None, &terms, &world);
-    let state = merge::view(&seen, &verdicts);
+    let look = look(&seen, &terms, &world);
+    let state = look.state;
     let Some(lock) = &state.lock else {
         return free(plan_id, lock_path);
     };
     let named = identity.is_some_and(|it| merge::is_holder(&state, &context.caller(it)));
     let mine = named || nested::is_inside(&state, context);
     let about = about_holder(&state, context);
-    let verdict = verdicts
-        .holder
-        .or_else(|| state.judge_holder(&terms, &world));
     let lost = args
         .fence
         .is_some_and(|fence| !(mine && about.fence == Some(fence)));
@@ -66,7 +65,9 @@ fn check_as(args: &cli::Check, identity: Option<&Identity>, context: &Context) -
         status: Status::Held,
         plan_id,
         holder_plan_id: lock.holder.shown().unwrap_or_default(),
-        staleness: verdict.map_or(Staleness::Unknown, |verdict| verdict.staleness),
+        staleness: look
+            .holder
+            .map_or(Staleness::Unknown, |verdict| verdict.staleness),
         lock_path,
         mine,
         fence: about.fence,

@@ -1,27 +1,19 @@
-//! Calls from inside a run of the merge lock: known by the token that the run gave its command.
+//! Calls from inside a run of the merge lock.
 //!
-//! A run gives its command `GIT_LOCKS_LOCK` (which lock), `GIT_LOCKS_HOLDER`, `GIT_LOCKS_FENCE` and
-//! `GIT_LOCKS_TOKEN`. The token proves that a call comes from inside, as long as its digest is
-//! what is recorded of whoever holds the very lock that the first one names.
+//! Beside what every run tells its command, `GIT_LOCKS_FENCE` is the number of the grant.
 
 use std::env;
 use std::ffi::OsString;
 
 use crate::commands::context::Context;
+use crate::commands::inside;
 use crate::error::Result;
 use crate::liveness::Verdict;
 use crate::locks::merge::{self, Holder, MergeState, Verdicts};
 use crate::run::Kept;
-use crate::text;
 
-/// Which lock a run is of.
-pub(super) const LOCK: &str = "GIT_LOCKS_LOCK";
-/// The id under which it holds the lock.
-pub(super) const HOLDER: &str = "GIT_LOCKS_HOLDER";
-/// The number of its grant.
+/// The number of the grant.
 pub(super) const FENCE: &str = "GIT_LOCKS_FENCE";
-/// The secret by which its command is known.
-pub(super) const TOKEN: &str = "GIT_LOCKS_TOKEN";
 
 /// How `GIT_LOCKS_LOCK` names the merge lock of this repository.
 pub(super) fn marker(context: &Context) -> OsString {
@@ -30,16 +22,9 @@ pub(super) fn marker(context: &Context) -> OsString {
     marker
 }
 
-/// What is recorded of a token.
-pub(super) fn digest(token: &str) -> String {
-    text::digest(token.as_bytes(), 16)
-}
-
 /// The digest of the token that this process was given for this very lock.
 pub(super) fn given_token(context: &Context) -> Option<String> {
-    let lock = env::var_os(LOCK)?;
-    let token = env::var(TOKEN).ok().filter(|token| !token.is_empty())?;
-    (lock == marker(context)).then(|| digest(&token))
+    inside::given(&marker(context))
 }
 
 /// Whether this process is inside a run of the lock as it stands in `state`.
@@ -75,7 +60,10 @@ pub(super) fn keep(context: &Context) -> Result<Kept> {
     }
     if !is_inside(&state, context) {
         let shown = holder.and_then(Holder::shown);
-        if state.holder_record().is_none() && shown.is_some() && shown == env::var(HOLDER).ok() {
+        if state.holder_record().is_none()
+            && shown.is_some()
+            && shown == env::var(inside::HOLDER).ok()
+        {
             // Its record was lost, and it is about to make it anew.
             return Ok(Kept::Unclear);
         }
@@ -95,7 +83,7 @@ pub(super) fn claims_inside(state: &MergeState, context: &Context) -> bool {
     let is = |name: &str, value: Option<String>| value.is_some() && env::var(name).ok() == value;
     let record = state.holder_record();
     let grant = record.and_then(|record| record.grant.as_ref());
-    env::var_os(LOCK).is_some_and(|named| named == marker(context))
-        && is(HOLDER, lock.holder.shown())
+    env::var_os(inside::LOCK).is_some_and(|named| named == marker(context))
+        && is(inside::HOLDER, lock.holder.shown())
         && is(FENCE, grant.map(|grant| grant.fence.to_string()))
 }

@@ -5,7 +5,7 @@ use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
 use crate::error::Result;
-use crate::event_log::Event;
+use crate::event_log::{Event, Level};
 use crate::exit::Exit;
 use crate::identity::{Identity, PlanId};
 use crate::locks::merge::{self, Eviction, Release};
@@ -138,6 +138,7 @@ pub(super) fn log_released(
     waiting_count: usize,
 ) {
     context.log(&Event {
+        level: Level::Info,
         name: "merge:released",
         id: id.to_owned(),
         fields: vec![

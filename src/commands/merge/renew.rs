@@ -1,15 +1,14 @@
 //! `git locks merge renew`.
 
-use super::{decide, failure, lease_length, lock_path, workplace};
+use super::{decide, failure, lock_path};
 use crate::cli;
 use crate::commands::Failure;
+use crate::commands::asking::leased;
 use crate::commands::context::Context;
 use crate::error::Result;
 use crate::exit::Exit;
 use crate::identity::Identity;
-use crate::liveness::{Evidence, World};
-use crate::locks::merge::{self, Bid, Renewal};
-use crate::participant::Kind;
+use crate::locks::merge::{self, Renewal};
 use crate::report::{Action, MergeRefused, MergeRenewed, Outcome, Refusal, Report, Status};
 use crate::store::merge::Purpose;
 
@@ -21,25 +20,8 @@ pub fn renew(args: &cli::Renew, context: &Context) -> Result<Outcome, Failure> {
 }
 
 fn renew_as(args: &cli::Renew, identity: &Identity, context: &Context) -> Result<Outcome> {
-    let ttl = args
-        .ttl
-        .as_deref()
-        .map(|given| lease_length(given, "--ttl"))
-        .transpose()?;
-    let keeps_plans = context.surroundings().keeps_plans();
-    let bid = Bid {
-        kind: if ttl.is_none() && identity.explicit && keeps_plans != Evidence::Absent {
-            Kind::Plan
-        } else {
-            Kind::Leased
-        },
-        insists: ttl.is_some(),
-        ttl: ttl.unwrap_or(context.settings.ttl.as_secs_f64()),
-        process: None,
-        token: None,
-        workplace: Some(workplace(context)),
-        reason: None,
-    };
+    let ttl = args.ttl.as_deref();
+    let bid = leased(ttl, identity, context, &context.surroundings())?;
     let committed = decide(
         context,
         identity,

@@ -1,72 +1,41 @@
-//! A process that waits for the merge lock: its presence, its place, and its looks at the lock.
+//! A process that waits for the merge lock, and holds it: its looks at the lock, and how it keeps it.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::announce::{announce_grant, announce_wait};
-use super::ask::{Answer, Asked, Granting, ask};
+use super::announce::announce_wait;
+use super::ask::{Asked, Granting, ask};
 use super::{about_holder, decide_as, set_title};
 use crate::commands::context::Context;
-use crate::commands::waiting::{self, Patience};
-use crate::error::{Error, ErrorKind, Result};
-use crate::event_log::holds;
-use crate::identity::{self, Identity};
-use crate::locks::merge::{
-    self, Admission, Bid, Caller, Granted, Holder, MergeState, Poll, Verdicts, Waiting,
+use crate::commands::part::{
+    self, Answer, Hall, Part, Queued, is_held, listen_for_end, presence_of,
 };
-use crate::participant::Kind;
-use crate::progress::Progress;
+use crate::error::{Error, Result};
+use crate::identity::Identity;
+use crate::locks::asking::{Bid, Poll};
+use crate::locks::merge::{self, Admission, Granted, Holder, MergeState, Verdicts, Waiting};
 use crate::queue::Entry;
-use crate::run::Parked;
+use crate::store::last_resort::LastResort;
 use crate::store::merge::{BIRTH_AGE, Committed, Purpose, Stamp};
-use crate::store::presence::{self, Presence};
+use crate::sys::clock;
 use crate::sys::fifo::Doorbell;
-use crate::sys::file;
 use crate::sys::process;
 use crate::sys::signals::Bell;
-use crate::sys::{clock, random};
-use crate::wait::{Ears as _, Found, Scene, Senses, Turn, Waited, wait};
+use crate::titles::Title;
+use crate::wait::{Found, Scene, Senses, Turn};
 
-/// What is waited for.
-pub(super) const WHAT: &str = "the merge lock";
 /// A look that nothing has called for is left out for at most this long, in seconds, …
 const UNSEEN: f64 = 15.0;
 /// … by those who stand behind this place.
 const NEAR: usize = 3;
-/// A place is confirmed so many times within the life of its ticket.
-const CONFIRMED: f64 = 5.0;
-/// How long leaving the queue may take, in seconds; less when another signal comes.
-const LEAVING: f64 = 3.0;
-/// For how long the guard is tried for, however short the wait, in seconds.
-const A_MOMENT: f64 = 1.0;
-/// So many times in a row a process may fail to be started before the wait is given up.
-const STARTS: u32 = 3;
-/// How many random bytes tell several calls of one checkout apart.
-const SUFFIX_BYTES: usize = 3;
 
-/// One process that waits for the merge lock.
+/// One process that waits for the merge lock, or holds it.
 pub(super) struct MergeTurn<'a> {
-    pub context: &'a Context,
-    /// Who asks; a run whose id another process uses gets one of its own.
-    pub identity: Identity,
-    pub bid: Bid,
-    pub presence: Presence,
-    /// The id before it got one of its own.
-    named: Identity,
-    no_title: bool,
-    bell: Option<&'a Bell>,
-    /// When to stop trying for the guard, on the steady clock, in seconds.
-    until: Option<f64>,
-    /// What a run will start.
-    to_run: Option<ToRun<'a>>,
-    /// The process that will become that.
-    parked: Option<Parked>,
-    /// How many times in a row it could not be started.
-    unstarted: u32,
-    /// Whether the last look said that it is worth asking.
-    promised: bool,
+    pub part: Part<'a>,
     seen: Option<Seen>,
-    asked_at: f64,
+    /// Once it holds: what it takes to let go when nothing can be opened any more.
+    pub(super) last_resort: Option<LastResort>,
+    /// Once it holds: what tells that something else is due.
+    pub(super) elsewhere: Option<Bell>,
 }
 
 /// What a look saw.
@@ -90,184 +59,75 @@ struct Guess {
     long_unborn: bool,
 }
 
-/// A command, and what it is told about its lock.
-pub(super) struct ToRun<'a> {
-    pub command: &'a [OsString],
-    pub environment: Vec<(&'static str, OsString)>,
-}
-
 impl<'a> MergeTurn<'a> {
     /// Begins to take part.
     pub fn new(
         context: &'a Context,
-        named: &Identity,
-        identity: Identity,
+        identities: (&Identity, Identity),
         bid: Bid,
         no_title: bool,
         bell: Option<&'a Bell>,
     ) -> Result<Self> {
-        Ok(Self {
-            presence: Presence::begin(&context.place.ours, context.modes())?,
-            context,
-            named: named.clone(),
-            identity,
-            bid,
-            no_title,
-            bell,
-            until: None,
-            to_run: None,
-            parked: None,
-            unstarted: 0,
-            promised: false,
+        let hall = Hall {
+            ours: context.place.ours.clone(),
+            modes: context.modes(),
+        };
+        Ok(Self::of(Part::begin(
+            context, hall, identities, bid, no_title, bell,
+        )?))
+    }
+
+    /// The turn of one that takes part.
+    fn of(part: Part<'a>) -> Self {
+        Self {
+            part,
             seen: None,
-            asked_at: f64::NEG_INFINITY,
-        })
-    }
-
-    /// The same turn, to run this.
-    pub fn running(mut self, to_run: ToRun<'a>) -> Self {
-        self.to_run = Some(to_run);
-        self
-    }
-
-    /// Tries for the guard for at most so many seconds more, and a moment at least.
-    fn limit(&mut self, seconds: Option<f64>) {
-        self.until = seconds.map(|seconds| clock::steady() + seconds.max(A_MOMENT));
-    }
-
-    /// Parks the process that will become the command: a grant records it. One that somebody has
-    /// killed meanwhile is replaced.
-    pub fn park(&mut self) -> Result<()> {
-        self.forget_ended();
-        if let (Some(to_run), None) = (&self.to_run, &self.parked) {
-            self.unstarted = self.unstarted.saturating_add(1);
-            let parked = Parked::start(to_run.command, &to_run.environment)?;
-            self.unstarted = 0;
-            self.bid.process = Some(parked.process.clone());
-            self.parked = Some(parked);
-        }
-        Ok(())
-    }
-
-    fn forget_ended(&mut self) {
-        if self.parked.as_mut().is_some_and(Parked::has_ended) {
-            self.parked = None;
-            self.bid.process = None;
+            last_resort: None,
+            elsewhere: None,
         }
     }
 
-    /// The parked process, to be told to begin, and whether it is the one that was asked with.
-    pub fn take_parked(&mut self) -> Result<(Parked, bool)> {
-        let asked_with = self.bid.process.clone();
-        self.park()?;
-        let parked = self.parked.take();
-        let parked = parked.ok_or_else(|| Error::usage("there is no command to run"))?;
-        let same = asked_with.as_ref() == Some(&parked.process);
-        Ok((parked, same))
+    /// The same turn, to run a command.
+    pub fn running(self, to_run: part::ToRun<'a>) -> Self {
+        Self::of(self.part.running(to_run))
     }
 
-    /// The caller, known by its presence.
-    pub fn caller(&self) -> Caller {
-        Caller {
-            presence: Some(self.presence.name().to_owned()),
-            ..self.context.caller(&self.identity)
-        }
-    }
-
-    /// Shows the wait.
-    fn progress(&self) -> Progress<'a> {
-        let context = self.context;
-        let typical =
-            || holds::typical(&holds::recent(&context.place.logs, "merge", clock::wall()));
-        Progress::new(&context.voice, WHAT, typical)
-    }
-
-    /// Waits for the turn; `None` when it did not come in time.
-    ///
-    /// # Errors
-    /// A signal came, or waiting on makes no sense.
-    pub fn wait(&mut self, patience: Patience, senses: &mut Senses) -> Result<Option<Answer>> {
-        self.limit(patience.budget());
-        let mut progress = self.progress();
-        let waited = wait(self, patience.budget(), senses, &mut progress);
-        self.context.voice.hush();
-        match waited? {
-            Waited::Answered(answer) => Ok(Some(answer)),
-            Waited::TimedOut => Ok(None),
-            Waited::Interrupted(signal) => Err(waiting::interrupted(signal, &self.leave())),
-        }
-    }
-
-    /// Asks for the last time: once and without a trace, or, after a wait that came to nothing, to
-    /// confirm the place that is kept.
+    /// Asks for the last time, `once` and without a trace or after a wait that came to nothing.
     ///
     /// # Errors
     /// A signal came, or what asking failed with.
     pub fn last_word(&mut self, once: bool, senses: &mut Senses) -> Result<Committed<Asked>> {
-        if !once {
-            self.limit(Some(0.0));
-        }
-        let asked = self.ask(once);
-        let asked = asked.map_err(|error| match senses.signal() {
-            Some(signal) => waiting::interrupted(signal, &self.leave()),
-            None => error,
-        })?;
-        if !once && matches!(asked.outcome, Asked::Answer(Admission::Blocked(_))) {
-            waiting::say_place_is_kept(self.context);
-        }
-        Ok(asked)
-    }
-
-    /// Leaves the queue, or lets go of what was granted meanwhile. Whoever was told to end does not
-    /// try for long: once the presence is gone, its place keeps nobody waiting.
-    fn leave(&mut self) -> Result<()> {
-        if !self.takes_part() {
-            return Ok(());
-        }
-        let caller = self.caller();
-        let (bell, deadline) = (self.bell, clock::steady() + LEAVING);
-        let interrupted = || clock::steady() >= deadline || bell.is_some_and(Bell::rings);
-        decide_as(
-            self.context,
-            &caller,
-            Purpose::Release,
-            self.no_title,
-            Some(&interrupted),
-            merge::leave,
-        )?;
-        set_title(self.context, &self.identity.id, None, self.no_title);
-        Ok(())
+        let ask = |turn: &mut Self| turn.ask(once);
+        part::last_word(self, once, senses, ask, |asked| {
+            matches!(asked.outcome, Asked::Answer(Admission::Blocked(_)))
+        })
     }
 
     /// Whether anything stands of this very process: nothing does before it was inside the guard.
     fn takes_part(&self) -> bool {
-        let state = self.context.merge_store().peek();
+        let state = self.part.context.merge_store().peek();
         state.map_or(true, |state| {
-            let record = state.records.participant(self.identity.id.as_str());
+            let record = state.records.participant(self.part.identity.id.as_str());
             let presence = record.and_then(|record| record.presence.as_deref());
-            presence == Some(self.presence.name())
+            presence == Some(self.part.presence.name())
         })
     }
 
     /// Asks, under an id of its own where another process uses the one it has.
     fn ask(&mut self, once: bool) -> Result<Committed<Asked>> {
-        let (bell, until) = (self.bell, self.until);
-        let interrupted = move || {
-            bell.is_some_and(Bell::rings) || until.is_some_and(|until| clock::steady() >= until)
-        };
+        let interrupted = self.part.impatience();
         loop {
+            let part = &self.part;
             let asked = ask(
-                self.context,
-                &self.caller(),
-                &self.bid,
+                part.context,
+                &part.caller(),
+                &part.bid,
                 once,
-                self.no_title,
+                part.no_title,
                 Some(&interrupted),
             )?;
             match asked.outcome {
-                Asked::Answer(Admission::Namesake) => {
-                    self.identity.id = suffixed(&self.named)?.id;
-                }
+                Asked::Answer(Admission::Namesake) => self.part.rename()?,
                 _ => return Ok(asked),
             }
         }
@@ -280,173 +140,138 @@ impl<'a> MergeTurn<'a> {
             granted,
             waiting_count: state.queue.len(),
             kind: record.map(|record| record.kind),
-            known: token.is_some() && token == self.bid.token.as_deref(),
+            known: token.is_some() && token == self.part.bid.token.as_deref(),
         }
     }
 
-    /// Tells the timeline and the title of the grant.
-    pub fn announce(&self, granting: &Granting) {
-        announce_grant(
-            self.context,
-            &self.identity.id,
-            &granting.granted,
-            granting.waiting_count,
-            self.no_title,
-        );
-    }
-
     fn presence_of_holder(&self, state: &MergeState) -> Option<PathBuf> {
-        let name = state.holder_record()?.presence.as_deref()?;
-        presence::path(&self.context.place.ours, name)
+        presence_of(state.holder_record()?, &self.part.context.place.ours)
     }
 
     /// The scene from the place in the queue that `waiting` tells of.
     fn scene(&self, state: &MergeState, waiting: &Waiting) -> Scene {
-        let about = about_holder(state, self.context);
-        let record = state.holder_record();
-        let mut watch = Vec::new();
-        let mut processes = Vec::new();
-        let mut change = None;
-        let next = waiting.next || waiting.position.is_none();
-        if next {
-            let presence = self.presence_of_holder(state);
-            // While that is held, its runner sees to the command and to the lock file, and rings
-            // when it has let go: whoever came sooner would find it inside the guard.
-            let attended = presence.as_deref().is_some_and(is_held);
-            watch.extend(presence);
-            if !attended {
-                watch.push(self.context.merge_store().lock_path);
-            }
-            if let Some(record) = record {
-                processes.extend(record.process.clone().filter(|_| !attended));
-                let terms = self.context.terms();
-                change = record
-                    .lease
-                    .filter(|_| record.kind == Kind::Leased)
-                    .and_then(|lease| {
-                        let elapsed = terms.now.elapsed(lease.from, &record.host)?;
-                        (elapsed < lease.seconds).then_some(lease.seconds - elapsed)
-                    });
-            }
-        }
+        let context = self.part.context;
+        let about = about_holder(state, context);
         let holder = state.lock.as_ref().and_then(|lock| lock.holder.shown());
         // The entry of a holder stays in the queue, but it does not wait.
         let waits = |entry: &&Entry| holder.as_deref() != Some(entry.plan_id.as_str());
-        Scene {
+        let mut scene = Scene {
             position: waiting.position,
-            next,
+            next: waiting.next || waiting.position.is_none(),
             waiting: state.queue.iter().filter(waits).count(),
             holder,
             since: about.since,
             workplace: about.workplace,
             reason: about.reason,
-            watch,
-            processes,
-            change,
+            ..Scene::default()
+        };
+        if scene.next {
+            let now = context.terms().now;
+            let record = state.holder_record();
+            let attended = record
+                .is_some_and(|who| listen_for_end(&mut scene, who, &context.place.ours, &now));
+            // Whoever came before the runner rings would find it inside the guard.
+            if !attended {
+                scene.watch.push(context.merge_store().lock_path);
+            }
         }
+        scene
     }
 
     /// Tells a run that the very checkout that it runs in holds the lock, and would have to let go.
     fn hint_at_own_holder(&self, state: &MergeState) {
-        let own = self.context.caller(&self.named);
-        if self.to_run.is_some() && !self.named.explicit && merge::is_holder(state, &own) {
-            let id = &self.named.id;
-            self.context.voice.inform(format!(
+        let own = self.part.context.caller(&self.part.named);
+        if self.part.runs() && !self.part.named.explicit && merge::is_holder(state, &own) {
+            let id = &self.part.named.id;
+            self.part.context.voice.inform(format!(
                 "{id}, this very checkout, holds the lock; to run under that: \
                  git locks merge run --as {id} -- …"
             ));
         }
     }
-
-    /// Makes sure that the presence stands where others look for it.
-    pub fn stand(&mut self) -> Result<()> {
-        if !self.presence.stands() {
-            self.context.place.require_repository()?;
-            self.presence = Presence::begin(&self.context.place.ours, self.context.modes())?;
-        }
-        Ok(())
-    }
-
-    /// What would come of asking, going by what can be read without the guard.
-    fn guess(&self) -> Result<Guess> {
-        let state = self.context.merge_store().peek_all()?;
-        let terms = self.context.terms();
-        let world = self.context.surroundings();
-        let caller = self.caller();
-        let verdicts = state.judge(Some(&caller), &terms, &world);
-        let rules = self.context.rules(&terms, &world);
-        let mut bid = self.bid.clone();
-        if self.to_run.is_some() {
-            // The one that would be parked by then.
-            bid.process = bid.process.or_else(process::me);
-        }
-        let (next, admission) = merge::acquire(&state, &caller, &bid, &verdicts, &rules);
-        let unborn = state
-            .lock
-            .as_ref()
-            .filter(|lock| lock.holder == Holder::Unborn);
-        let age = unborn.map(|lock| (terms.now.moment.wall - lock.mtime()).abs());
-        Ok(Guess {
-            admission,
-            recorded: self.is_recorded(&state, &verdicts),
-            // Only inside the guard it is watched for long enough to be told dead.
-            long_unborn: age.is_some_and(|age| age > BIRTH_AGE),
-            state: next,
-        })
-    }
-
-    fn expects_turn(&self) -> Result<bool> {
-        let guess = self.guess()?;
-        Ok(matches!(guess.admission, Admission::Admitted(_)))
-    }
-
-    /// Whether what is recorded of this process still lets others wake it.
-    fn is_recorded(&self, state: &MergeState, verdicts: &Verdicts) -> bool {
-        let id = self.identity.id.as_str();
-        let record = state.records.participant(id);
-        let presence = record.and_then(|record| record.presence.as_deref());
-        let others = verdicts
-            .waiters
-            .get(id)
-            .is_some_and(|verdict| verdict.present);
-        others || presence == Some(self.presence.name())
-    }
 }
 
-impl MergeTurn<'_> {
-    /// The error of a call that finds no id that nobody else uses: next to impossible.
-    pub fn no_name(&self) -> Error {
-        let id = &self.named.id;
-        Error::new(ErrorKind::Timeout, format!("every id like {id} is in use"))
+/// What would come of asking, going by what can be read without the guard.
+fn guess(part: &Part<'_>) -> Result<Guess> {
+    let context = part.context;
+    let state = context.merge_store().peek_all()?;
+    let terms = context.terms();
+    let world = context.surroundings();
+    let caller = part.caller();
+    let verdicts = state.judge(Some(&caller), &terms, &world);
+    let rules = context.rules(&terms, &world);
+    let mut bid = part.bid.clone();
+    if part.runs() {
+        // The one that would be parked by then.
+        bid.process = bid.process.or_else(process::me);
     }
-}
-
-/// Whether a process keeps that presence, as far as can be seen.
-fn is_held(presence: &Path) -> bool {
-    file::is_locked(presence).unwrap_or(false)
-}
-
-/// An id for one of several calls that would ask under the same.
-pub(super) fn suffixed(identity: &Identity) -> Result<Identity> {
-    Ok(Identity {
-        id: identity::suffixed(&identity.id, &random::hex(SUFFIX_BYTES)?),
-        explicit: identity.explicit,
+    let (next, admission) = merge::acquire(&state, &caller, &bid, &verdicts, &rules);
+    let unborn = state
+        .lock
+        .as_ref()
+        .filter(|lock| lock.holder == Holder::Unborn);
+    let age = unborn.map(|lock| (terms.now.moment.wall - lock.mtime()).abs());
+    Ok(Guess {
+        admission,
+        recorded: is_recorded(part, &state, &verdicts),
+        // Only inside the guard it is watched for long enough to be told dead.
+        long_unborn: age.is_some_and(|age| age > BIRTH_AGE),
+        state: next,
     })
 }
 
-impl Turn for MergeTurn<'_> {
-    type Answer = Answer;
+fn expects_turn(part: &Part<'_>) -> Result<bool> {
+    Ok(matches!(guess(part)?.admission, Admission::Admitted(_)))
+}
 
-    fn attempt(&mut self) -> Result<Found<Answer>> {
-        self.stand()?;
-        self.seen = None;
-        let promised = std::mem::take(&mut self.promised);
-        self.forget_ended();
-        if self.parked.is_some() || (self.to_run.is_some() && (promised || self.expects_turn()?)) {
-            self.park()?;
+/// Whether what is recorded of this process still lets others wake it.
+fn is_recorded(part: &Part<'_>, state: &MergeState, verdicts: &Verdicts) -> bool {
+    let id = part.identity.id.as_str();
+    let record = state.records.participant(id);
+    let presence = record.and_then(|record| record.presence.as_deref());
+    let others = verdicts
+        .waiters
+        .get(id)
+        .is_some_and(|verdict| verdict.present);
+    others || presence == Some(part.presence.name())
+}
+
+impl<'a> Queued<'a> for MergeTurn<'a> {
+    const WHAT: &'static str = "the merge lock";
+    const NAME: &'static str = "merge";
+    const HELD: Title = Title::LockOwned;
+
+    fn part(&mut self) -> &mut Part<'a> {
+        &mut self.part
+    }
+
+    fn leave(&self) -> Result<()> {
+        if !self.takes_part() {
+            return Ok(());
         }
+        let part = &self.part;
+        decide_as(
+            part.context,
+            &part.caller(),
+            Purpose::Release,
+            part.no_title,
+            Some(&part.haste()),
+            merge::leave,
+        )?;
+        set_title(part.context, &part.identity.id, None, part.no_title);
+        Ok(())
+    }
+}
+
+impl Turn for MergeTurn<'_> {
+    type Answer = Answer<Granting>;
+
+    fn attempt(&mut self) -> Result<Found<Self::Answer>> {
+        self.part.stand()?;
+        self.seen = None;
+        self.part.make_ready(expects_turn)?;
         let asked = self.ask(false)?;
-        self.asked_at = clock::steady();
+        self.part.has_asked();
         Ok(match asked.outcome {
             Asked::OwnParent(holder) => Found::Answered(Answer::OwnParent(holder)),
             Asked::Answer(Admission::Admitted(granted)) => {
@@ -454,11 +279,11 @@ impl Turn for MergeTurn<'_> {
             }
             Asked::Answer(Admission::Blocked(waiting)) => {
                 announce_wait(
-                    self.context,
-                    &self.identity,
+                    self.part.context,
+                    &self.part.identity,
                     &waiting,
                     &asked.state,
-                    self.no_title,
+                    self.part.no_title,
                 );
                 if waiting.poll == Poll::Joined {
                     self.hint_at_own_holder(&asked.state);
@@ -469,13 +294,12 @@ impl Turn for MergeTurn<'_> {
         })
     }
 
-    fn look(&mut self) -> Result<Found<Answer>> {
+    fn look(&mut self) -> Result<Found<Self::Answer>> {
         let now = clock::steady();
-        let confirmed = self.context.settings.ticket_ttl.as_secs_f64() / CONFIRMED;
-        if now - self.asked_at >= confirmed || !self.presence.stands() {
+        if self.part.must_ask(now) {
             return Ok(Found::Ready);
         }
-        let store = self.context.merge_store();
+        let store = self.part.context.merge_store();
         let stamp = store.stamp()?;
         if let Some(Seen {
             stamp: seen,
@@ -485,7 +309,7 @@ impl Turn for MergeTurn<'_> {
         }) = &self.seen
         {
             if scene.next && scene.holder.is_some() && !stamp.has_lock() {
-                self.promised = true;
+                self.part.promised = true;
                 return Ok(Found::Ready);
             }
             // Where nothing was written, only deaths and time let anybody in, and those far behind
@@ -498,10 +322,10 @@ impl Turn for MergeTurn<'_> {
                 return Ok(Found::Waiting(scene.clone()));
             }
         }
-        let guess = self.guess()?;
+        let guess = guess(&self.part)?;
         let waiting = match guess.admission {
             Admission::Admitted(_) | Admission::Namesake => {
-                self.promised = true;
+                self.part.promised = true;
                 return Ok(Found::Ready);
             }
             Admission::Blocked(waiting) => waiting,
@@ -512,7 +336,7 @@ impl Turn for MergeTurn<'_> {
         }
         if waiting.next {
             // So that the command can begin as soon as the lock is had.
-            self.park()?;
+            self.part.park()?;
         }
         let scene = self.scene(&guess.state, &waiting);
         self.seen = Some(Seen {
@@ -525,12 +349,10 @@ impl Turn for MergeTurn<'_> {
     }
 
     fn bell(&self) -> Option<&Doorbell> {
-        self.presence.bell()
+        self.part.presence.bell()
     }
 
     fn may_pass(&self, error: &Error) -> bool {
-        // Who can never take its turn must not keep those behind it waiting.
-        let hopeless = error.is_out_of_descriptors() || self.unstarted >= STARTS;
-        !hopeless && self.context.place.require_repository().is_ok()
+        self.part.may_pass(error)
     }
 }

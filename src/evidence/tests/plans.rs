@@ -1,6 +1,7 @@
 //! Plan directories, witnesses, and what may not be read.
 
 use super::*;
+use crate::store::witness::Owner;
 
 use Evidence::{Absent, Alive, Unobservable};
 
@@ -82,7 +83,7 @@ fn a_link_for_plans_that_leads_nowhere_proves_nothing() {
 }
 
 fn witness_of(ground: &Ground, name: &str) {
-    witness::make(ground.world().stand(), &id(name), MODES).expect("a witness");
+    witness::make(ground.world().stand(), &id(name), Owner::Merge, MODES).expect("a witness");
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn a_witness_is_seen_by_others_and_never_counted_by_us() {
     assert_eq!(ground.plan("alpha"), Absent);
     assert_eq!(ground.worktree("alpha"), Absent);
     witness_of(&ground, "alpha");
-    witness::remove(ground.world().stand(), "alpha");
+    witness::remove(ground.world().stand(), "alpha", Owner::Merge);
     assert!(!ground.base.join("worktrees/alpha").exists_in_any_form());
     assert!(ground.base.is_dir());
 }
@@ -105,14 +106,14 @@ fn a_witness_leaves_what_was_there_before() {
     let worktree = ground.base.join("worktrees/alpha");
     make_file(&worktree.join(".plan/local/notes"), b"mine");
     witness_of(&ground, "alpha");
-    witness::remove(ground.world().stand(), "alpha");
+    witness::remove(ground.world().stand(), "alpha", Owner::Merge);
     assert!(worktree.join(".plan/local/notes").is_file());
     assert!(!worktree.join(".plan/local/plans").exists_in_any_form());
     // What arrived beside it meanwhile stays too.
     witness_of(&ground, "beta");
     let beside = ground.base.join("worktrees/beta/.plan/local/plans/other");
     make_dir(&beside);
-    witness::remove(ground.world().stand(), "beta");
+    witness::remove(ground.world().stand(), "beta", Owner::Merge);
     assert!(beside.is_dir());
     assert!(!moved_in(&ground, "beta").exists_in_any_form());
 }
@@ -124,7 +125,7 @@ fn a_plan_that_moved_into_a_witness_is_a_plan() {
     make_file(&moved_in(&ground, "alpha").join("status.json"), b"{}");
     assert_eq!(ground.plan("alpha"), Alive);
     assert_eq!(ground.worktree("alpha"), Alive);
-    witness::remove(ground.world().stand(), "alpha");
+    witness::remove(ground.world().stand(), "alpha", Owner::Merge);
     assert_eq!(ground.plan("alpha"), Alive, "and is not removed with it");
 }
 
@@ -134,7 +135,7 @@ fn an_empty_plan_directory_is_a_plan_and_gets_no_witness() {
     make_dir(&moved_in(&ground, "alpha"));
     witness_of(&ground, "alpha");
     assert_eq!(ground.plan("alpha"), Alive);
-    witness::remove(ground.world().stand(), "alpha");
+    witness::remove(ground.world().stand(), "alpha", Owner::Merge);
     assert!(moved_in(&ground, "alpha").is_dir());
 }
 
@@ -149,7 +150,7 @@ fn what_a_crash_leaves_of_a_witness_is_never_evidence() {
     assert_eq!(ground.plan("alpha"), Absent);
     // A marker that says nothing removes the witness alone.
     make_file(&plans.join(".git-locks-witness"), b"junk");
-    witness::remove(ground.world().stand(), "alpha");
+    witness::remove(ground.world().stand(), "alpha", Owner::Merge);
     assert!(!plans.exists_in_any_form());
     assert!(plans.parent().expect("plans").is_dir());
 }
@@ -159,7 +160,7 @@ fn a_witness_of_what_is_no_id_touches_nothing() {
     let ground = Ground::new();
     make_dir(&ground.base.join("worktrees/x"));
     for odd in ["../x", "", "..", "X", "a/b"] {
-        witness::remove(ground.world().stand(), odd);
+        witness::remove(ground.world().stand(), odd, Owner::Merge);
     }
     assert!(ground.base.join("worktrees/x").is_dir());
     assert!(ground.base.join("plans").is_dir());

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use crate::lease::Lease;
 use crate::liveness::Verdict;
+use crate::locks::asking::{Bid, Caller, Poll};
 use crate::participant::{Grant, Kind, Participant};
 use crate::queue::{self, Entry};
 use crate::report::Action;
 
 use super::attached;
-use super::recording::{adopt, adopts, holder_record_mut, length_of_lease, participant, waiter};
+use super::recording::{adopt, adopts, holder_record_mut};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, Idle, LockFile, MergeState, Verdicts};
-use super::{Admission, Bid, Caller, Granted, Poll, Rules, Waiting, is_holder, prune};
+use super::{Admission, Granted, Rules, Waiting, is_holder, prune};
 
 /// Decides a request for the lock.
 pub fn acquire(
@@ -55,7 +56,7 @@ pub fn acquire(
         let admission = behind_namesake(&mut next, caller, bid, verdict, verdicts, rules);
         return (next, admission);
     }
-    let bid = &as_before(bid, &next, caller);
+    let bid = &bid.as_before(next.records.participant(caller.id.as_str()));
     let poll = match join(&mut next, caller, bid, verdicts, rules) {
         Poll::Noted if took_over => Poll::Joined,
         poll => poll,
@@ -66,7 +67,7 @@ pub fn acquire(
     let idle = next.lock.is_none() || stale;
     let is_next = ahead.is_empty();
     let passes = is_next || (idle && all_passed_over(&next, &ahead, verdicts, rules));
-    let may_try = passes && can_hold(bid);
+    let may_try = passes && bid.can_hold();
     let reclaimable = next.lock.is_some() && stale && rules.may_reclaim;
     if may_try && (next.lock.is_none() || reclaimable) {
         let reclaimed_from = holder.filter(|_| next.lock.is_some());
@@ -121,7 +122,7 @@ fn behind_namesake(
     let stale = verdict.is_some_and(Verdict::is_stale);
     let ahead_is_empty = ahead.is_empty();
     let passes = ahead_is_empty || (stale && all_passed_over(next, &ahead, verdicts, rules));
-    let may_try = passes && can_hold(bid);
+    let may_try = passes && bid.can_hold();
     if may_try && stale && rules.may_reclaim {
         // Nothing of the holder's record is the caller's.
         next.records.participants.remove(id);
@@ -148,22 +149,7 @@ fn hold_again(next: &mut MergeState, caller: &Caller, bid: &Bid, stale: bool, ru
         adopt(next, caller, bid, rules);
     }
     if let Some(record) = holder_record_mut(next) {
-        let anew = bid.insists || (stale && record.kind == Kind::Process);
-        if anew {
-            record.kind = bid.kind;
-            record.process.clone_from(&bid.process);
-            record.ttl = length_of_lease(bid);
-        }
-        // A process means something only where it was recorded.
-        if anew || record.kind != Kind::Process {
-            record.host = Arc::new(rules.now.host.clone());
-            record.ticket = rules.now.moment;
-        }
-        record.lease = (record.kind == Kind::Leased)
-            .then(|| Lease::starting(&rules.now, record.ttl.unwrap_or(bid.ttl)));
-        if bid.reason.is_some() {
-            record.reason.clone_from(&bid.reason);
-        }
+        bid.hold_again(record, stale, &rules.now);
     }
 }
 
@@ -175,34 +161,10 @@ fn as_granted(state: &MergeState, action: Action) -> Granted {
         action,
         reclaimed_from: None,
         fence: grant.map(|grant| grant.fence),
-        expires_at: record.and_then(end_of_lease),
+        expires_at: record.and_then(Participant::end_of_lease),
         since: grant
             .map(|grant| grant.since.wall)
             .or_else(|| state.lock.as_ref().map(LockFile::mtime)),
-    }
-}
-
-/// When what the holder was promised ends, in seconds since the Unix epoch. The lease of an attached
-/// holder is no promise to it: it bounds the doubt of others.
-fn end_of_lease(record: &Participant) -> Option<f64> {
-    let lease = record.lease.filter(|_| record.kind == Kind::Leased);
-    lease.map(|lease| lease.expires_at())
-}
-
-/// What a waiter that asks again without saying for how long brings along: what it said before.
-fn as_before(bid: &Bid, state: &MergeState, caller: &Caller) -> Bid {
-    let record = state.records.participant(caller.id.as_str());
-    // An attached waiter with a lease to come was one that waits to be leased.
-    let asked = |record: &&Participant| {
-        record.ttl.is_some() && matches!(record.kind, Kind::Leased | Kind::Attached)
-    };
-    match record.filter(|record| asked(record) && !bid.insists) {
-        Some(record) if bid.kind == Kind::Plan || bid.kind == Kind::Leased => Bid {
-            kind: Kind::Leased,
-            ttl: record.ttl.unwrap_or(bid.ttl),
-            ..bid.clone()
-        },
-        _ => bid.clone(),
     }
 }
 
@@ -221,7 +183,7 @@ fn join(
     if joined {
         next.queue.push(Entry::new(&caller.id, ts));
     }
-    let mut fresh = waiter(caller, bid, ts, rules);
+    let mut fresh = bid.waiter(caller, ts, &rules.now);
     let is_present = verdicts.waiters.get(id).is_some_and(|v| v.present);
     match next.records.participant_mut(id) {
         Some(record) if !joined => {
@@ -233,17 +195,7 @@ fn join(
                 fresh.process.clone_from(&record.process);
                 fresh.ttl = record.ttl;
             }
-            let recent = record
-                .quiet_for(&rules.now)
-                .is_some_and(|s| (0.0..rules.poll_grain).contains(&s));
-            let same = Participant {
-                host: record.host.clone(),
-                ticket: record.ticket,
-                workplace: record.workplace.clone(),
-                reason: record.reason.clone(),
-                ..fresh.clone()
-            } == *record;
-            if !(recent && same && (bid.reason.is_none() || bid.reason == record.reason)) {
+            if !bid.repeats(record, &fresh, &rules.now, rules.poll_grain) {
                 fresh.reason = fresh.reason.or_else(|| record.reason.take());
                 *record = fresh;
                 return Poll::Noted;
@@ -257,11 +209,6 @@ fn join(
             if joined { Poll::Joined } else { Poll::Noted }
         }
     }
-}
-
-/// Whether a grant would be complete: an attached holder is known by what it is about to run.
-fn can_hold(bid: &Bid) -> bool {
-    bid.kind != Kind::Attached || bid.process.is_some()
 }
 
 /// Whether the lock has stood idle, and everyone ahead been quiet, for long enough.
@@ -325,7 +272,7 @@ fn grant(
         .iter()
         .find(|entry| entry.plan_id == caller.id.as_str())
         .map(|entry| entry.ts);
-    let mut record = participant(caller, bid, ts.unwrap_or(rules.now.moment.wall), rules);
+    let mut record = bid.participant(caller, ts.unwrap_or(rules.now.moment.wall), &rules.now);
     if let Some(waited) = next.records.participant(caller.id.as_str()) {
         record.reason = record.reason.or_else(|| waited.reason.clone());
     }
@@ -337,7 +284,7 @@ fn grant(
         made: None,
         temp: None,
     });
-    let expires_at = end_of_lease(&record);
+    let expires_at = record.end_of_lease();
     next.records
         .participants
         .insert(caller.id.as_str().to_owned(), Arc::new(record));

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::lease::Lease;
 use crate::liveness::Verdict;
+use crate::locks::asking::{Bid, Caller};
 use crate::participant::{Grant, Kind, Participant};
 use crate::queue::Entry;
 
-use super::recording::{adopt, holder_record_mut, participant};
+use super::Rules;
+use super::recording::{adopt, holder_record_mut};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, LockFile, MergeState, Verdicts};
-use super::{Bid, Caller, Rules};
 
 /// What a holder that looks after its lock finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,17 +63,7 @@ pub(super) fn visit(next: &mut MergeState, bid: &Bid, stale: bool, rules: &Rules
     if record.kind != Kind::Leased && stale {
         return false;
     }
-    // Calls from inside the command are known as those from inside a run are.
-    record.token.clone_from(&bid.token);
-    if record.kind != Kind::Leased {
-        return true;
-    }
-    let ttl = record.ttl.or(record.lease.map(|lease| lease.seconds));
-    if let Some(ttl) = ttl {
-        record.host = Arc::new(rules.now.host.clone());
-        record.lease = Some(Lease::starting(&rules.now, ttl));
-        record.ticket = rules.now.moment;
-    }
+    bid.visit(record, &rules.now);
     true
 }
 
@@ -106,7 +97,7 @@ pub(super) fn has_namesake(state: &MergeState, caller: &Caller, verdicts: &Verdi
 /// Returns whether there was one. An entry of the id that the lock file names is the holder's, and
 /// goes with it.
 pub(super) fn take_over(next: &mut MergeState, caller: &Caller, verdicts: &Verdicts) -> bool {
-    if names(next.lock.as_ref(), caller) || !caller.may_take_over(&next.queue) {
+    if names(next.lock.as_ref(), caller) || !next.may_be_given_a_place(caller) {
         return false;
     }
     let left = |entry: &Entry| {
@@ -213,7 +204,7 @@ fn take_again(
     }
     let fence = next.records.fence;
     let now = rules.now.moment;
-    let mut record = before.unwrap_or_else(|| participant(caller, bid, now.wall, rules));
+    let mut record = before.unwrap_or_else(|| bid.participant(caller, now.wall, &rules.now));
     let grant = record.grant.get_or_insert(Grant {
         fence,
         since: now,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::lease::Lease;
+use crate::locks::asking::{Bid, Caller};
 use crate::participant::Kind;
 use crate::queue;
 use crate::report::Staleness;
@@ -12,7 +13,7 @@ use super::attached;
 use super::recording::{adopt, adopts, holder_record_mut};
 use super::settle::{holder_verdict, settle};
 use super::state::{Holder, MergeState, Verdicts};
-use super::{Bid, Caller, Eviction, Release, Renewal, Rules, is_holder, prune};
+use super::{Eviction, Release, Renewal, Rules, is_holder, prune};
 
 /// Decides a release.
 pub fn release(

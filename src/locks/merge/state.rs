@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::identity::PlanId;
 use crate::lease::Moment;
-use crate::liveness::{Role, Subject, Terms, Verdict, World, judge};
+use crate::liveness::{Role, Subject, Terms, Verdict, World, grounds, judge};
+use crate::locks::asking::Caller;
 use crate::participant::Participant;
 use crate::queue::Entry;
+use crate::report::Grounds;
 use crate::sys::host::Host;
-
-use super::Caller;
 
 /// What the lock file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +185,12 @@ impl MergeState {
             && record.is_some_and(|r| r.grant.is_none() && r.presence == caller.presence)
     }
 
+    /// Whether the caller is to be given a place that another left: it has none yet.
+    pub(super) fn may_be_given_a_place(&self, caller: &Caller) -> bool {
+        let is_queued = |entry: &Entry| entry.plan_id == caller.id.as_str();
+        caller.is_nameless() && !self.queue.iter().any(is_queued)
+    }
+
     /// The ids of those who wait or hold.
     pub fn taking_part(&self) -> HashSet<&str> {
         let holder = self.lock.as_ref().and_then(|lock| lock.holder.id());
@@ -209,15 +215,62 @@ impl MergeState {
         if lock.holder == Holder::Unborn {
             return Some(Verdict::UNKNOWN);
         }
-        let subject = Subject {
+        Some(judge(&self.holder_subject(lock), terms, world))
+    }
+
+    /// What that verdict rests on.
+    pub fn holder_grounds(&self, terms: &Terms, world: &dyn World) -> Option<Grounds> {
+        let lock = self.lock.as_ref()?;
+        if lock.holder == Holder::Unborn {
+            return Some(Grounds::Age);
+        }
+        Some(grounds(&self.holder_subject(lock), terms, world))
+    }
+
+    fn holder_subject<'a>(&'a self, lock: &'a LockFile) -> Subject<'a> {
+        Subject {
             id: lock.holder.id(),
             role: Role::Holder,
             record: self.holder_record(),
             seen_at: lock.mtime(),
             closely: true,
             records_lost_at: self.records.lost_at,
-        };
-        Some(judge(&subject, terms, world))
+        }
+    }
+
+    /// What the verdict on one in the queue rests on.
+    pub fn waiter_grounds(&self, entry: &Entry, terms: &Terms, world: &dyn World) -> Grounds {
+        let (id, waiter) = (PlanId::parse(&entry.plan_id), self.cut_off_waiter(entry));
+        let record = waiter.as_ref().or_else(|| self.record_of(entry));
+        let subject = self.waiter_subject(entry, id.as_ref(), record);
+        grounds(&subject, terms, world)
+    }
+
+    fn record_of(&self, entry: &Entry) -> Option<&Participant> {
+        self.records.participant(&entry.plan_id)
+    }
+
+    /// The waiter that one in the queue is whose grant was cut off.
+    fn cut_off_waiter(&self, entry: &Entry) -> Option<Participant> {
+        let cut_off = self.cut_off.contains(&entry.plan_id);
+        let record = self.record_of(entry).filter(|_| cut_off);
+        record.map(Participant::without_grant)
+    }
+
+    fn waiter_subject<'a>(
+        &self,
+        entry: &Entry,
+        id: Option<&'a PlanId>,
+        record: Option<&'a Participant>,
+    ) -> Subject<'a> {
+        Subject {
+            id,
+            role: Role::Waiter,
+            record,
+            seen_at: entry.ts,
+            closely: false,
+            records_lost_at: self.records.lost_at,
+        }
     }
 
     /// The verdict on everyone in the queue, by id. Behind one whose process is there it matters to
@@ -229,25 +282,19 @@ impl MergeState {
         world: &dyn World,
     ) -> BTreeMap<String, Verdict> {
         let holder = self.lock.as_ref().and_then(|lock| lock.holder.id());
-        let heir = caller.filter(|caller| caller.may_take_over(&self.queue));
+        let heir = caller.filter(|caller| self.may_be_given_a_place(caller));
         let mut behind_one = false;
         self.queue
             .iter()
             .map(|entry| {
-                let record = self.records.participant(&entry.plan_id);
-                let cut_off = self.cut_off.contains(&entry.plan_id);
-                let waiter = record.filter(|_| cut_off).map(Participant::without_grant);
-                let record = waiter.as_ref().or(record);
+                let waiter = self.cut_off_waiter(entry);
+                let record = waiter.as_ref().or_else(|| self.record_of(entry));
                 let own = caller.is_some_and(|it| it.id.as_str() == entry.plan_id);
                 let left = heir.is_some_and(|it| record.is_some_and(|r| it.shares_checkout(r)));
                 let id = PlanId::parse(&entry.plan_id);
                 let subject = Subject {
-                    id: id.as_ref(),
-                    role: Role::Waiter,
-                    record,
-                    seen_at: entry.ts,
                     closely: !behind_one || own || left,
-                    records_lost_at: self.records.lost_at,
+                    ..self.waiter_subject(entry, id.as_ref(), record)
                 };
                 let verdict = judge(&subject, terms, world);
                 let confirmed = record.and_then(|record| record.quiet_for(&terms.now));

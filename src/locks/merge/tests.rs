@@ -10,39 +10,19 @@ mod order;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::recording::participant;
 use super::*;
-use crate::lease::{Lease, Moment};
+use crate::lease::Lease;
 use crate::liveness::Verdict;
+use crate::locks::asking::{Bid, Caller, Poll};
+use crate::locks::samples::{
+    NOW, ORPHAN, PRESENT, TTL, bid, caller, host, id, inferred, moment, newcomer, process, run_bid,
+    waits_as,
+};
+use crate::participant::Kind;
 use crate::participant::{Grant, Participant};
 use crate::queue::Entry;
 use crate::sys::host::Host;
-
-/// When everything in these tests happens, unless they say otherwise.
-const NOW: f64 = 1_000_000.0;
-const BOOT: f64 = 50_000.0;
-const TTL: f64 = 600.0;
-
-fn id(text: &str) -> PlanId {
-    PlanId::parse(text).expect("a plan id")
-}
-
-fn host() -> Host {
-    Host {
-        boot_id: Some("boot".to_owned()),
-        machine_id: Some("machine".to_owned()),
-        pid_ns: Some(1),
-        ..Host::default()
-    }
-}
-
-/// `after` seconds later.
-fn moment(after: f64) -> Moment {
-    Moment {
-        wall: NOW + after,
-        boot: Some(BOOT + after),
-    }
-}
+use crate::sys::process::ProcessId;
 
 fn rules(after: f64) -> Rules {
     Rules {
@@ -55,44 +35,6 @@ fn rules(after: f64) -> Rules {
         poll_grain: 10.0,
         may_reclaim: true,
         keeps_plans: false,
-    }
-}
-
-fn caller(name: &str) -> Caller {
-    Caller {
-        id: id(name),
-        explicit: true,
-        user: 1000,
-        checkout: Some("here".to_owned()),
-        presence: None,
-    }
-}
-
-fn inferred(name: &str, user: u32, checkout: &str) -> Caller {
-    Caller {
-        explicit: false,
-        user,
-        checkout: Some(checkout.to_owned()),
-        ..caller(name)
-    }
-}
-
-fn bid(kind: Kind) -> Bid {
-    Bid {
-        kind,
-        insists: false,
-        ttl: TTL,
-        process: matches!(kind, Kind::Process | Kind::Attached).then(|| process(7)),
-        token: None,
-        workplace: None,
-        reason: None,
-    }
-}
-
-fn process(pid: i32) -> ProcessId {
-    ProcessId {
-        pid,
-        start: "1".to_owned(),
     }
 }
 
@@ -156,7 +98,7 @@ fn record(kind: Kind, after: f64) -> Participant {
     Participant {
         ticket: moment(after),
         queued_ts: NOW - 500.0,
-        ..participant(&caller("any"), &bid(kind), NOW, &rules(0.0))
+        ..bid(kind).participant(&caller("any"), NOW, &rules(0.0).now)
     }
 }
 
@@ -209,11 +151,6 @@ fn verdicts(holder: Option<Verdict>, waiters: &[(&str, Verdict)]) -> Verdicts {
         bereft: BTreeMap::new(),
     }
 }
-
-const PRESENT: Verdict = Verdict {
-    present: true,
-    ..Verdict::FRESH
-};
 
 fn names(state: &MergeState) -> Vec<&str> {
     state

@@ -1,6 +1,6 @@
 //! The rate windows in sentences.
 
-use super::{Style, is_plan_id, quote, word};
+use super::{Style, is_plan_id, option, quote};
 use crate::report::{
     Action, WindowBlocked, WindowClaimed, WindowExhausted, WindowReleased, WindowState,
 };
@@ -8,12 +8,8 @@ use crate::text;
 
 /// "`lead`: git locks merge rate-window `verb` --bot-kind `bot`", where that can be copied.
 fn window_command(lead: &str, verb: &str, bot: &str) -> Option<String> {
-    let bot = word(bot)?;
-    // An equals sign, so that a name with a leading dash is not taken for a flag.
-    let glue = if bot.starts_with('-') { "=" } else { " " };
-    Some(format!(
-        "{lead}: git locks merge rate-window {verb} --bot-kind{glue}{bot}"
-    ))
+    let bot = option("--bot-kind", bot)?;
+    Some(format!("{lead}: git locks merge rate-window {verb} {bot}"))
 }
 
 pub(super) fn claimed(it: &WindowClaimed, style: &Style) -> Vec<String> {

@@ -24,9 +24,9 @@ fn nasty() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..4).prop_map(|pieces| pieces.concat())
 }
 
-/// Flat objects, as every report is one.
-fn report_like() -> impl Strategy<Value = Value> {
-    let field = prop_oneof![
+/// What is neither a list nor an object.
+fn plain() -> impl Strategy<Value = Value> {
+    prop_oneof![
         4 => nasty().prop_map(Value::from),
         1 => Just(Value::Null),
         1 => any::<bool>().prop_map(Value::from),
@@ -34,6 +34,28 @@ fn report_like() -> impl Strategy<Value = Value> {
         1 => any::<i64>().prop_map(Value::from),
         1 => (0.0..4e9_f64).prop_map(Value::from),
         1 => (0_u32..4_000_000_000).prop_map(|whole| Value::from(f64::from(whole))),
+    ]
+}
+
+/// Rows with the same fields, as those of a queue.
+fn table() -> impl Strategy<Value = Value> {
+    let row = (plain(), plain(), plain())
+        .prop_map(|(slot, id, reason)| data!({ "slot": slot, "id": id, "reason": reason }));
+    prop::collection::vec(row, 0..4).prop_map(Value::from)
+}
+
+/// How many lines of TOON a field takes.
+fn lines_of(field: &Value) -> usize {
+    let rows = field.as_array().map_or(&[][..], Vec::as_slice);
+    1 + rows.iter().filter(|row| row.is_object()).count()
+}
+
+/// Flat objects but for lists of numbers and tables, as every report is one.
+fn report_like() -> impl Strategy<Value = Value> {
+    let field = prop_oneof![
+        8 => plain(),
+        1 => prop::collection::vec(any::<u64>(), 0..4).prop_map(Value::from),
+        1 => table(),
     ];
     prop::collection::vec((nasty(), field), 1..6)
         .prop_map(|fields| Value::Object(fields.into_iter().collect()))
@@ -54,6 +76,7 @@ fn one_kind_of_number(value: Value) -> Value {
             .into_iter()
             .map(|(key, field)| (key, one_kind_of_number(field)))
             .collect(),
+        Value::Array(items) => items.into_iter().map(one_kind_of_number).collect(),
         other => other,
     }
 }
@@ -78,7 +101,8 @@ proptest! {
 
         let toon = crate::output::toon::render(&value);
         prop_assert!(safe(&toon), "{toon:?}");
-        prop_assert_eq!(toon.lines().count(), fields.len(), "{}", toon);
+        let lines = value.as_object().unwrap().values().map(lines_of).sum::<usize>();
+        prop_assert_eq!(toon.lines().count(), lines, "{}", toon);
         let back = decode(&toon);
         prop_assert_eq!(&back, &one_kind_of_number(value), "{}", toon);
         let order: Vec<_> = back.as_object().unwrap().keys().cloned().collect();

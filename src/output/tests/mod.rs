@@ -1,9 +1,14 @@
 //! Every report in every format, as it reads.
 
+mod builds;
+mod hooks;
 mod human;
+mod kernels;
 mod machine;
 mod samples;
 mod snapshots;
+mod status;
+mod timeline;
 mod windows;
 
 use super::*;
@@ -13,6 +18,7 @@ const NOW: f64 = 1_764_517_140.25;
 const PLAIN: Style = Style {
     color: false,
     now: NOW,
+    columns: None,
 };
 
 fn human(report: &Report) -> String {

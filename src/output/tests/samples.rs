@@ -1,5 +1,9 @@
 //! One report of each kind, and some that somebody means harm with.
 
+pub(super) mod builds;
+pub(super) mod kernels;
+pub(super) mod timeline;
+
 use super::NOW;
 use crate::error::Error;
 use crate::report::*;
@@ -236,8 +240,18 @@ pub(super) fn hostile_held() -> MergeHeld {
     }
 }
 
-/// One report of each variant, in the order of [`Report`], then the hostile one and another refusal.
+/// One report of each variant, in the order of [`Report`], then the hostile one and another refusal;
+/// then those of the build queue and of the kernel's locks.
 pub(super) fn all() -> Vec<Report> {
+    let mut reports = others();
+    reports.extend(builds::all());
+    reports.extend(kernels::all());
+    reports.extend(timeline::all());
+    reports
+}
+
+/// All but those of the build queue and of the kernel's locks.
+pub(super) fn others() -> Vec<Report> {
     vec![
         Report::MergeAdmitted(admitted()),
         Report::MergeBlocked(blocked()),

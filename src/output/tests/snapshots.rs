@@ -1,9 +1,13 @@
 //! The machine formats, word for word: field names and their order are wire.
 
-use super::samples::all;
+mod builds;
+mod kernels;
+mod timeline;
+
+use super::samples::{all, others};
 use super::*;
 
-/// For each report of [`all`]: its TOON and its JSON.
+/// For each report of [`others`]: its TOON and its JSON.
 const EXPECTED: [(&str, &str); 16] = [
     (
         r"status: success
@@ -359,11 +363,17 @@ lock_path: /r/.plan/local/merge.lock
 
 #[test]
 fn every_report_reads_as_it_always_did() {
-    let reports = all();
-    assert_eq!(reports.len(), EXPECTED.len());
-    for (report, (expected_toon, expected_json)) in reports.iter().zip(EXPECTED) {
-        assert_eq!(toon(report), expected_toon);
-        assert_eq!(json(report), expected_json);
+    read_as(&others(), &EXPECTED);
+    read_as(&super::samples::builds::all(), &builds::EXPECTED);
+    read_as(&super::samples::kernels::all(), &kernels::EXPECTED);
+    read_as(&super::samples::timeline::all(), &timeline::EXPECTED);
+}
+
+fn read_as(reports: &[Report], expected: &[(&str, &str)]) {
+    assert_eq!(reports.len(), expected.len());
+    for (report, (expected_toon, expected_json)) in reports.iter().zip(expected) {
+        assert_eq!(toon(report), *expected_toon);
+        assert_eq!(json(report), *expected_json);
     }
 }
 
@@ -371,6 +381,7 @@ fn every_report_reads_as_it_always_did() {
 fn style_changes_nothing_for_a_machine() {
     let bright = Style {
         color: true,
+        columns: None,
         now: 0.0,
     };
     for report in all() {

@@ -6,8 +6,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{Gid, Uid, fchown};
+use nix::unistd::{AccessFlags, Gid, Uid, faccessat, fchown};
 
 use super::{Modes, denied};
 use crate::error::{Error, ErrorKind, Result};
@@ -17,10 +18,29 @@ use crate::text;
 /// Runs `make` with no umask: what it makes has its mode from the start, so that whoever comes
 /// upon it at once can use it. The umask is the whole process's, hence the turn-taking.
 pub(super) fn unmasked<T>(make: impl FnOnce() -> T) -> T {
+    without_mask(|_| make())
+}
+
+/// The modes that the umask leaves: of what lies in a work tree and is no more ours than anybody's.
+pub fn modes_of_umask() -> Modes {
+    let mask = without_mask(|mask| mask);
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the width differs between targets"
+    )]
+    let allowed = !u32::from(mask.bits());
+    Modes {
+        file: 0o666 & allowed,
+        dir: 0o777 & allowed,
+        group: None,
+    }
+}
+
+fn without_mask<T>(make: impl FnOnce(Mode) -> T) -> T {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mask = umask(Mode::empty());
-    let made = make();
+    let made = make(mask);
     umask(mask);
     drop(turn);
     made
@@ -70,6 +90,10 @@ pub fn make_dirs(directory: &Path, modes: Modes) -> Result<Vec<PathBuf>> {
                 made.push(path);
             }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                if let Err(e) = std::fs::symlink_metadata(&path) {
+                    // Somebody else has made it, and taken it away again.
+                    return Err(denied(Error::io("create directory", &path, &e), &path, &e));
+                }
                 if !path.is_dir() {
                     let message = format!("{} is in the way of a directory", text::path(&path));
                     // No command to type: it may be anything that a setting names.
@@ -96,6 +120,12 @@ fn own_dir(path: &Path, modes: Modes) {
 /// Gives a directory that we made its mode. Best effort: its maker can use it anyway.
 pub fn set_dir_mode(path: &Path, modes: Modes) {
     let _ = std::fs::set_permissions(path, Permissions::from_mode(modes.dir));
+}
+
+/// Whether this process may make files in the directory `path`, as far as permissions tell.
+pub fn may_write_in(path: &Path) -> bool {
+    let needed = AccessFlags::W_OK | AccessFlags::X_OK;
+    faccessat(AT_FDCWD, path, needed, AtFlags::AT_EACCESS).is_ok()
 }
 
 /// Whether locks and exclusive creation of the file system at `path` are known to be this

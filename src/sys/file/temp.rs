@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
-use std::io::{self, Read as _, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
@@ -22,6 +22,15 @@ const TEMP_PREFIX: &str = ".git-locks-";
 const TEMP_SUFFIX: &str = ".tmp";
 /// How old a temporary file must be before it is taken for a dead process's, in seconds.
 pub(super) const TEMP_AGE: f64 = 3600.0;
+
+/// A file that holds `bytes` and has no name, to be read from its beginning: for another program's
+/// standard input.
+pub fn unnamed(bytes: &[u8]) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
 
 /// A file written whole under a temporary name; removed when dropped.
 #[derive(Debug)]
@@ -107,7 +116,6 @@ impl Temp {
 
     /// Exclusive creation where hard links are not supported.
     fn create_unlinked(mut self, path: &Path) -> Result<Option<Instance>> {
-        use std::io::Seek as _;
         let fail = |e: &io::Error| Error::io("create", path, e);
         let source = self.file.as_file_mut();
         let metadata = source.metadata().map_err(|e| fail(&e))?;
@@ -161,20 +169,38 @@ fn links_unsupported(error: &io::Error) -> bool {
 
 /// Removes temporary files of ours in `directory` that are older than an hour. Best effort.
 pub fn sweep(directory: &Path, now: f64) {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if !is_temp_name(&entry.file_name()) {
-            continue;
-        }
-        let old = entry
-            .metadata()
-            .is_ok_and(|m| m.is_file() && now - Instance::from_metadata(&m).mtime() > TEMP_AGE);
-        if old {
-            let _ = std::fs::remove_file(entry.path());
-        }
+    for left in left_behind(directory, now).unwrap_or_default() {
+        let _ = std::fs::remove_file(left);
     }
+}
+
+/// The temporary files of ours in `directory` that are older than an hour, in order of their names; none
+/// where there is no such directory. `now` is in seconds since the epoch.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn left_behind(directory: &Path, now: f64) -> Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("read", directory, &error)),
+    };
+    let temps = entries
+        .flatten()
+        .filter(|entry| is_temp_name(&entry.file_name()));
+    let old = temps.filter(|entry| {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && is_left_behind(&entry.path(), now)
+    });
+    let mut left: Vec<PathBuf> = old.map(|entry| entry.path()).collect();
+    left.sort();
+    Ok(left)
+}
+
+/// Whether what has a temporary name of ours is so old that no process that lives is at it.
+pub fn is_left_behind(path: &Path, now: f64) -> bool {
+    super::instance(path)
+        .is_ok_and(|there| there.is_some_and(|there| now - there.mtime() > TEMP_AGE))
 }
 
 /// Whether `name` is that of a temporary file of ours.

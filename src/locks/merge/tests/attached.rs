@@ -7,36 +7,6 @@ mod keeping;
 mod places;
 mod properties;
 
-const ORPHAN: Verdict = Verdict {
-    orphaned: true,
-    ..Verdict::FRESH
-};
-
-/// A call that names itself, by a process that keeps this presence.
-fn waits_as(name: &str, presence: &str) -> Caller {
-    Caller {
-        presence: Some(presence.to_owned()),
-        ..caller(name)
-    }
-}
-
-/// A call that names nobody, by a process that keeps this presence.
-fn newcomer(name: &str, presence: &str) -> Caller {
-    Caller {
-        explicit: false,
-        ..waits_as(name, presence)
-    }
-}
-
-/// What `merge run` brings along.
-fn run_bid(token: &str) -> Bid {
-    Bid {
-        process: Some(process(99)),
-        token: Some(token.to_owned()),
-        ..bid(Kind::Attached)
-    }
-}
-
 /// A waiter whose process keeps this presence, and that named nobody.
 fn attached(presence: &str) -> Participant {
     Participant {
