@@ -9,6 +9,7 @@
     reason = "tests fail by panicking, poll, and write files as others do"
 )]
 
+pub mod builds;
 pub mod fixture;
 pub mod snapshot;
 pub mod turns;

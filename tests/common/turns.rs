@@ -664,14 +664,20 @@ pub fn guard_path(main: &Path) -> PathBuf {
 /// Takes the kernel lock of the guard; it is free again when the file is dropped.
 #[track_caller]
 pub fn take_guard(main: &Path) -> File {
-    let path = guard_path(main);
+    take_kernel_lock(&guard_path(main))
+}
+
+/// Takes the kernel lock on a file, which is made where it is missing; it is free again when the
+/// file is dropped.
+#[track_caller]
+pub fn take_kernel_lock(path: &Path) -> File {
     std::fs::create_dir_all(path.parent().expect("a directory")).expect("our directory");
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
-        .open(&path)
+        .open(path)
         .expect("the guard");
     eventually(DEADLINE, || file.try_lock().is_ok());
     file
@@ -694,7 +700,12 @@ pub fn stopped_in_guard(env: &Env, main: &Path) -> Running {
 /// The presence files there are, and what stands for nobody beside them: a bell whose presence is
 /// gone is a leftover.
 pub fn presence_files(main: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(main.join(".git/git-locks/presence")) else {
+    presence_files_in(&main.join(".git/git-locks/presence"))
+}
+
+/// The same in any directory of presence files.
+pub fn presence_files_in(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
     };
     let belongs = |path: &PathBuf| {

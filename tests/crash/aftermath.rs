@@ -93,13 +93,14 @@ pub fn nothing_is_left(stage: &Stage) {
     assert_eq!(presences, Vec::<PathBuf>::new(), "left over");
 }
 
-fn list(dir: &Path) -> Vec<PathBuf> {
+/// What is in `dir`.
+pub fn list(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// Whatever is in `dir` that is not a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub fn files(dir: &Path) -> Vec<PathBuf> {
     let (below, mut found): (Vec<_>, Vec<_>) =
         list(dir).into_iter().partition(|path| path.is_dir());
     found.extend(below.iter().flat_map(|dir| files(dir)));
@@ -107,7 +108,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Temporary files of ours, anywhere.
-fn temporary(stage: &Stage) -> Vec<PathBuf> {
+pub fn temporary(stage: &Stage) -> Vec<PathBuf> {
     let mut open: Vec<PathBuf> = stage.places().to_vec();
     let mut found = Vec::new();
     while let Some(next) = open.pop() {

@@ -6,10 +6,10 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::aftermath;
-use crate::common::fixture::{holder, queue_file, waiting};
+use crate::common::fixture::{holder, waiting};
 use crate::common::{BIN, required};
 use crate::runs;
-use crate::scene::{self, Scene, Stage};
+use crate::scene::{self, Family, Scene, Stage};
 use crate::strace::{self, Ended, Syscall};
 
 /// How the calls that write, make, move and remove may fail.
@@ -73,7 +73,8 @@ fn writes(call: &Syscall) -> bool {
     !call.name.starts_with("open") || call.shown.contains("O_CREAT")
 }
 
-fn every_failure(scene: Scene) {
+/// Lets each call of the scene fail.
+pub fn every_failure(scene: Scene) {
     let test = format!("failures: {}", scene.name);
     if !strace::possible(&test) {
         return;
@@ -95,9 +96,18 @@ fn every_failure(scene: Scene) {
         for step in 0..count {
             let error = errors[(turn + step) % errors.len()];
             stage.reset();
+            let before = stage.env.builds().text();
             let ended = strace::fail_at(&stage, call, error, scene.args);
             let fine = catch_unwind(AssertUnwindSafe(|| {
                 is_clean(&stage, &ended, call, error, &sound);
+                if ended.code == Some(128) && !call.shown.starts_with("write(1,") {
+                    // Of the build queue, nothing was done halfway.
+                    assert_eq!(
+                        stage.env.builds().text(),
+                        before,
+                        "not told that it went through"
+                    );
+                }
                 (scene.after)(&stage, turn);
             }));
             if fine.is_err() {
@@ -126,20 +136,19 @@ fn is_clean(stage: &Stage, ended: &Ended, call: &Syscall, error: &str, sound: &E
             .collect();
         assert_eq!(errors.len(), 1, "error lines");
         let root = stage.env.root().to_string_lossy();
-        assert!(
-            errors[0].contains(&*root) || report_lost,
-            "no path in {}",
-            errors[0]
-        );
+        let named = [&*root, "/dev/urandom"]
+            .iter()
+            .any(|path| errors[0].contains(path));
+        assert!(named || report_lost, "no path in {}", errors[0]);
         let report = serde_json::from_str::<Value>(&ended.stdout);
         assert!(
             report_lost || report.is_ok_and(|report| report["status"] == "error"),
             "no report of the error"
         );
-    } else if code == 75 && !writes(call) {
+    } else if code == 75 && (!writes(call) || call.name == "read") {
         // What could not be looked at is unknown, and unknown blocks.
         assert!(
-            ended.stdout.contains("\"status\": \"blocked\""),
+            ended.stdout.contains("\"admission\": \"blocked\""),
             "no report"
         );
     } else {
@@ -150,12 +159,11 @@ fn is_clean(stage: &Stage, ended: &Ended, call: &Syscall, error: &str, sound: &E
         assert_eq!(ended.stderr, sound.stderr, "something else was said");
     }
     let full_disk = ["ENOSPC", "EDQUOT"].contains(&error);
-    if full_disk && !report_lost && scene_releases(sound) {
+    let merges = stage.family == Family::Merge;
+    if merges && full_disk && !report_lost && scene_releases(sound) {
         assert_eq!(code, 0, "a full disk kept the lock from being released");
         assert_ne!(holder(&stage.repo).as_deref(), Some("hold\n"));
     }
-    let text = std::fs::read_to_string(queue_file(&stage.repo)).expect("a queue");
-    serde_json::from_str::<Value>(&text).expect("the queue is JSON");
     stage.keeps_others_keys();
 }
 
@@ -206,13 +214,12 @@ fn shortages(call: &Syscall) -> &'static [&'static str] {
     }
 }
 
-#[test]
-fn in_a_run() {
-    if !strace::possible("failures::in_a_run") {
+/// Lets the calls of a run's scene fail for want of something; `ran` is how many commands ran.
+pub fn every_shortage(scene: Scene, ran: fn(&Stage) -> usize) {
+    if !strace::possible(&format!("failures: {}", scene.name)) {
         return;
     }
     let full = std::env::var_os("GIT_LOCKS_TEST_EVERY_CALL").is_some();
-    let scene = runs::RUN;
     let stage = Stage::new(&scene);
     let calls = strace::calls(&stage, scene.args);
     let first = strace::first_of_ours(&calls);
@@ -225,7 +232,7 @@ fn in_a_run() {
             stage.reset();
             let ended = strace::fail_at(&stage, call, error, scene.args);
             let fine = catch_unwind(AssertUnwindSafe(|| {
-                ran_if_admitted(&stage, &ended);
+                ran_if_admitted(&stage, &ended, ran(&stage));
                 (scene.after)(&stage, turn);
             }));
             if fine.is_err() {
@@ -240,13 +247,12 @@ fn in_a_run() {
 }
 
 /// The command ran and its exit code is that of the run, or it did not and the error is told.
-fn ran_if_admitted(stage: &Stage, ended: &Ended) {
+fn ran_if_admitted(stage: &Stage, ended: &Ended, count: usize) {
     assert_eq!(ended.signal, None, "a signal");
     assert!(!ended.stderr.contains("panicked"), "a panic");
     assert_eq!(ended.stdout, "", "standard output is the command's");
     // A report of JSON, after any notes.
     let failed = ended.stderr.contains("\"status\": \"error\"");
-    let count = runs::ran(stage).len();
     match ended.code {
         Some(0) => assert_eq!((count, failed), (1, false), "no command was run"),
         code => assert_eq!((code, count, failed), (Some(128), 0, true), "another end"),
@@ -254,8 +260,14 @@ fn ran_if_admitted(stage: &Stage, ended: &Ended) {
     stage.keeps_others_keys();
 }
 
+#[test]
+fn in_a_run() {
+    every_shortage(runs::RUN, |stage| runs::ran(stage).len());
+}
+
 /// The last holder lets go, whose lock is gone before its records are.
 const LAST: Scene = Scene {
+    family: Family::Merge,
     name: "last release",
     set: |stage| scene::setup(stage, &[("acquire --as hold", 0)]),
     args: "release --as hold",
@@ -296,7 +308,8 @@ fn what_fails_once_the_lock_is_gone_does_not_make_it_a_lost_one() {
 /// Runs the scene's call with files limited to so many bytes: what is longer is cut short.
 fn limited(stage: &Stage, args: &str, bytes: u64, prelude: &str) -> Output {
     let script = format!(
-        "{prelude} exec prlimit --fsize={bytes}:{bytes} '{BIN}' --format json merge {args}"
+        "{prelude} exec prlimit --fsize={bytes}:{bytes} '{BIN}' --format json {} {args}",
+        stage.family.name()
     );
     let mut command = stage.env.command("sh");
     command.current_dir(&stage.repo).args(["-c", &script]);
@@ -305,11 +318,16 @@ fn limited(stage: &Stage, args: &str, bytes: u64, prelude: &str) -> Output {
 
 #[test]
 fn writes_that_are_cut_short() {
-    if !required("failures::writes_that_are_cut_short", "prlimit") {
+    cut_short(&[scene::ACQUIRE, scene::QUEUE, scene::RELEASE, scene::RECLAIM]);
+}
+
+/// Cuts the writes of each scene short.
+pub fn cut_short(scenes: &[Scene]) {
+    if !required("failures: writes that are cut short", "prlimit") {
         return;
     }
-    for scene in [scene::ACQUIRE, scene::QUEUE, scene::RELEASE, scene::RECLAIM] {
-        let stage = Stage::new(&scene);
+    for scene in scenes {
+        let stage = Stage::new(scene);
         for (turn, bytes) in [0, 1, 5, 20, 40, 100, 200, 400, 800, 1600]
             .into_iter()
             .enumerate()
@@ -339,16 +357,22 @@ fn writes_that_are_cut_short() {
 
 #[test]
 fn no_descriptors_to_spare() {
-    if !required("failures::no_descriptors_to_spare", "prlimit") {
+    few_descriptors(&[scene::ACQUIRE, scene::RELEASE, scene::RECLAIM]);
+}
+
+/// Runs each scene with few descriptors.
+pub fn few_descriptors(scenes: &[Scene]) {
+    if !required("failures: no descriptors to spare", "prlimit") {
         return;
     }
-    for scene in [scene::ACQUIRE, scene::RELEASE, scene::RECLAIM] {
-        let stage = Stage::new(&scene);
+    for scene in scenes {
+        let stage = Stage::new(scene);
         for (turn, count) in [3, 4, 5, 6, 7, 8].into_iter().enumerate() {
             stage.reset();
-            let before = waiting(&stage.repo);
+            let before = (waiting(&stage.repo), stage.env.builds().text());
             let script = format!(
-                "exec prlimit --nofile={count}:{count} '{BIN}' --format json merge {}",
+                "exec prlimit --nofile={count}:{count} '{BIN}' --format json {} {}",
+                stage.family.name(),
                 scene.args
             );
             let mut command = stage.env.command("sh");
@@ -360,7 +384,8 @@ fn no_descriptors_to_spare() {
             assert!([0, 75, 127, 128].contains(&code), "{said}");
             assert!(!said.contains("panicked"), "{said}");
             if code > 75 {
-                assert_eq!(waiting(&stage.repo), before, "{said}");
+                let after = (waiting(&stage.repo), stage.env.builds().text());
+                assert_eq!(after, before, "{said}");
             }
             (scene.after)(&stage, turn);
         }

@@ -15,6 +15,9 @@
 mod common;
 
 mod aftermath;
+mod build_failures;
+mod build_runs;
+mod builds;
 mod changes;
 mod failures;
 mod guard;

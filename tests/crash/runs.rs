@@ -10,7 +10,7 @@ use crate::aftermath::{blocked, in_turn, let_go, nothing_is_left};
 use crate::common::DEADLINE;
 use crate::common::fixture::waiting;
 use crate::common::turns::{records, wait_until_queued, waits_for};
-use crate::scene::{Scene, Stage, setup};
+use crate::scene::{Family, Scene, Stage, setup};
 
 /// How soon the lock is had that nobody living has: far sooner than anybody is passed over.
 const SOON: Duration = Duration::from_secs(5);
@@ -29,6 +29,7 @@ fn with_command(stage: &Stage) {
 
 /// A free lock is had for a command.
 pub const RUN: Scene = Scene {
+    family: Family::Merge,
     name: "run",
     set: with_command,
     args: "run -- sh .plan/command",
@@ -37,6 +38,7 @@ pub const RUN: Scene = Scene {
 
 /// A place ahead of another is taken over that a killed run of the checkout left.
 pub const TAKE_OVER: Scene = Scene {
+    family: Family::Merge,
     name: "take over",
     set: |stage| {
         with_command(stage);
@@ -56,6 +58,7 @@ pub const TAKE_OVER: Scene = Scene {
 
 /// A run is out of time at once, and keeps its place.
 pub const TIME_OUT: Scene = Scene {
+    family: Family::Merge,
     name: "time out",
     set: |stage| {
         with_command(stage);
@@ -67,6 +70,7 @@ pub const TIME_OUT: Scene = Scene {
 
 /// A run goes ahead under a lock that its id holds detached.
 pub const VISIT: Scene = Scene {
+    family: Family::Merge,
     name: "visit",
     set: |stage| {
         with_command(stage);
@@ -78,6 +82,7 @@ pub const VISIT: Scene = Scene {
 
 /// A free lock is acquired by one that would wait for it.
 pub const ACQUIRE_WAITING: Scene = Scene {
+    family: Family::Merge,
     name: "acquire that waits",
     set: |_| {},
     args: "acquire --wait --as me",

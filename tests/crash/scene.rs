@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -9,7 +10,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use serde_json::{Value, json};
 
-use crate::common::fixture::{base, keep_plans, plan, read_queue, write_queue};
+use crate::common::fixture::{base, keep_plans, plan, queue_file, write_queue};
 use crate::common::{Env, Run};
 
 /// What must never be lost from the queue file.
@@ -20,9 +21,30 @@ pub fn others_keys() -> Value {
     })
 }
 
+/// Which lock a scene is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// The merge lock.
+    Merge,
+    /// The build queue.
+    Build,
+}
+
+impl Family {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Build => "build",
+        }
+    }
+}
+
 /// One state of the lock, and the call that is disturbed in it.
 #[derive(Clone, Copy)]
 pub struct Scene {
+    /// Of which lock.
+    pub family: Family,
     /// What happens in it.
     pub name: &'static str,
     /// Brings it about.
@@ -39,9 +61,16 @@ pub struct Stage {
     pub env: Env,
     /// The repository.
     pub repo: PathBuf,
+    /// Of which lock its calls are.
+    pub family: Family,
+    /// What others do while a call runs that is disturbed.
+    pub beside: OnceLock<Beside>,
     kept: PathBuf,
     fence: u64,
 }
+
+/// What others do while a call runs, given whether it has ended.
+pub type Beside = fn(&Stage, &dyn Fn() -> bool);
 
 impl Stage {
     /// A repository in which the state is as `scene` wants it.
@@ -52,12 +81,17 @@ impl Stage {
         let mut stage = Self {
             env,
             repo,
+            family: scene.family,
+            beside: OnceLock::new(),
             kept,
             fence: 0,
         };
         let mut queue = others_keys();
         queue["waiting"] = json!([]);
-        write_queue(&stage.repo, &queue);
+        match scene.family {
+            Family::Merge => write_queue(&stage.repo, &queue),
+            Family::Build => stage.env.builds().write(&queue),
+        }
         (scene.set)(&stage);
         for (number, dir) in stage.places().iter().enumerate() {
             copy(dir, &stage.kept.join(number.to_string()));
@@ -67,8 +101,25 @@ impl Stage {
     }
 
     /// The state's directories.
-    pub fn places(&self) -> [PathBuf; 2] {
-        [self.repo.join(".plan"), self.ours()]
+    pub fn places(&self) -> [PathBuf; 3] {
+        [self.repo.join(".plan"), self.ours(), self.env.home_root()]
+    }
+
+    /// The file of the queue.
+    pub fn queue_path(&self) -> PathBuf {
+        match self.family {
+            Family::Merge => queue_file(&self.repo),
+            Family::Build => self.env.builds().path(),
+        }
+    }
+
+    /// Calls `git locks` about the lock of the scene.
+    #[track_caller]
+    pub fn call(&self, args: &str) -> Run {
+        match self.family {
+            Family::Merge => self.env.merge(&self.repo, args),
+            Family::Build => self.env.build(&self.repo, args),
+        }
     }
 
     /// Where our own files are.
@@ -119,7 +170,7 @@ impl Stage {
     pub fn quick(&self, args: &str) -> Run {
         let start = Instant::now();
         loop {
-            let run = self.env.merge(&self.repo, args);
+            let run = self.call(args);
             let fine = [0, 75].contains(&run.code) && run.text("status") != "error";
             if fine && start.elapsed() < Duration::from_secs(1) {
                 return run;
@@ -142,7 +193,8 @@ impl Stage {
     /// Another's keys are all there.
     #[track_caller]
     pub fn keeps_others_keys(&self) {
-        let queue = read_queue(&self.repo);
+        let text = std::fs::read_to_string(self.queue_path()).expect("a queue");
+        let queue: Value = serde_json::from_str(&text).expect("the queue is JSON");
         for (key, value) in others_keys().as_object().expect("an object") {
             assert_eq!(&queue[key], value, "{key} was lost");
         }
@@ -191,11 +243,12 @@ impl Drop for Stage {
 #[track_caller]
 pub fn setup(stage: &Stage, calls: &[(&str, i32)]) {
     for (args, code) in calls {
-        stage.env.merge(&stage.repo, args).exits(*code);
+        stage.call(args).exits(*code);
     }
 }
 
-fn plans(stage: &Stage, ids: &[&str]) {
+/// Living plans of these ids.
+pub fn plans(stage: &Stage, ids: &[&str]) {
     keep_plans(&stage.repo);
     for id in ids {
         plan(&stage.repo, id);
@@ -217,6 +270,7 @@ fn dead_holder(stage: &Stage) {
 
 /// A free lock is acquired.
 pub const ACQUIRE: Scene = Scene {
+    family: Family::Merge,
     name: "acquire",
     set: |_| {},
     args: "acquire --as me",
@@ -225,6 +279,7 @@ pub const ACQUIRE: Scene = Scene {
 
 /// A newcomer queues behind another.
 pub const QUEUE: Scene = Scene {
+    family: Family::Merge,
     name: "queue",
     set: |stage| {
         setup(
@@ -238,6 +293,7 @@ pub const QUEUE: Scene = Scene {
 
 /// The holder lets go while another waits.
 pub const RELEASE: Scene = Scene {
+    family: Family::Merge,
     name: "release",
     set: |stage| {
         setup(
@@ -255,6 +311,7 @@ pub const RELEASE: Scene = Scene {
 
 /// The first waiter takes over from a dead holder.
 pub const RECLAIM: Scene = Scene {
+    family: Family::Merge,
     name: "reclaim",
     set: dead_holder,
     args: "acquire --as wait",
@@ -263,6 +320,7 @@ pub const RECLAIM: Scene = Scene {
 
 /// Somebody clears a dead holder away.
 pub const EVICT: Scene = Scene {
+    family: Family::Merge,
     name: "evict",
     set: dead_holder,
     args: "release --require-stale --as late",
@@ -271,6 +329,7 @@ pub const EVICT: Scene = Scene {
 
 /// The holder asks again.
 pub const AGAIN: Scene = Scene {
+    family: Family::Merge,
     name: "again",
     set: |stage| {
         setup(
@@ -284,6 +343,7 @@ pub const AGAIN: Scene = Scene {
 
 /// A participant that is no plan takes part where plans are kept.
 pub const WITNESS: Scene = Scene {
+    family: Family::Merge,
     name: "witness",
     set: |stage| keep_plans(&stage.repo),
     args: "acquire --as me --ttl 1h",
@@ -292,6 +352,7 @@ pub const WITNESS: Scene = Scene {
 
 /// It leaves again.
 pub const WITNESS_LEAVES: Scene = Scene {
+    family: Family::Merge,
     name: "witness leaves",
     set: |stage| {
         keep_plans(&stage.repo);

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use crate::common::{BIN, can_run};
 use crate::scene::Stage;
@@ -33,7 +35,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// Runs `git locks merge` with `args` under strace with `options`: that process alone, and not
+/// Runs `git locks` for the lock of the scene with `args` under strace with `options`: that process alone, and not
 /// what it starts, which may outlive it.
 pub fn run(stage: &Stage, options: &[&str], args: &str) -> Ended {
     // Files: of a pipe, what outlives it would keep the other end.
@@ -45,11 +47,19 @@ pub fn run(stage: &Stage, options: &[&str], args: &str) -> Ended {
         .arg("-qq")
         .args(options)
         .arg(BIN)
-        .args(["--format", "json", "merge"])
+        .args(["--format", "json", stage.family.name()])
         .args(args.split_whitespace())
         .stdout(write(&out))
         .stderr(write(&err));
-    let status = command.status().expect("strace runs");
+    let over = AtomicBool::new(false);
+    let status = thread::scope(|scope| {
+        if let Some(beside) = stage.beside.get() {
+            scope.spawn(|| beside(stage, &|| over.load(Ordering::SeqCst)));
+        }
+        let status = command.status();
+        over.store(true, Ordering::SeqCst);
+        status.expect("strace runs")
+    });
     let said = |path: &PathBuf| {
         let bytes = std::fs::read(path).expect("its output");
         String::from_utf8_lossy(&bytes).into_owned()
@@ -78,6 +88,12 @@ pub fn kill_at(stage: &Stage, call: &Syscall, args: &str) -> Ended {
     disturb(stage, call, "signal=SIGKILL", args)
 }
 
+/// How many calls of that name the last run made that was to be killed, or to have one fail.
+pub fn made(stage: &Stage, name: &str) -> usize {
+    let made = traced(stage);
+    made.iter().filter(|call| call.name == name).count()
+}
+
 /// Runs it and lets `call` fail with `error`, without effect.
 pub fn fail_at(stage: &Stage, call: &Syscall, error: &str, args: &str) -> Ended {
     disturb(stage, call, &format!("error={error}"), args)
@@ -86,17 +102,25 @@ pub fn fail_at(stage: &Stage, call: &Syscall, error: &str, args: &str) -> Ended 
 fn disturb(stage: &Stage, call: &Syscall, how: &str, args: &str) -> Ended {
     let trace = format!("trace={}", call.name);
     let inject = format!("inject={}:{how}:when={}", call.name, call.number);
-    let options = ["-o", "/dev/null", "-e", &trace, "-e", &inject];
-    run(stage, &options, args)
+    let file = trace_file(stage);
+    run(stage, &["-o", &file, "-e", &trace, "-e", &inject], args)
 }
 
 /// The system calls of one undisturbed run, in order.
 pub fn calls(stage: &Stage, args: &str) -> Vec<Syscall> {
-    let file = stage.env.path("trace");
-    let name = file.to_string_lossy().into_owned();
-    let ended = run(stage, &["-s", "256", "-o", &name, "-e", "trace=all"], args);
+    let file = trace_file(stage);
+    let ended = run(stage, &["-s", "256", "-o", &file, "-e", "trace=all"], args);
     assert!(ended.signal.is_none(), "{ended:?}");
-    let text = std::fs::read_to_string(&file).expect("a trace");
+    traced(stage)
+}
+
+fn trace_file(stage: &Stage) -> String {
+    stage.env.path("trace").to_string_lossy().into_owned()
+}
+
+/// The system calls that the last run made, of those that were to be traced.
+fn traced(stage: &Stage) -> Vec<Syscall> {
+    let text = std::fs::read_to_string(trace_file(stage)).expect("a trace");
     let mut counts: HashMap<String, usize> = HashMap::new();
     let mut calls = Vec::new();
     for shown in text.lines() {
@@ -120,7 +144,12 @@ pub fn calls(stage: &Stage, args: &str) -> Vec<Syscall> {
 /// Where the first of `calls` is that has to do with our own files.
 pub fn first_of_ours(calls: &[Syscall]) -> usize {
     let ours = |call: &Syscall| {
-        let files = ["/.plan/", "/git-locks/merge", "/git-locks/presence"];
+        let files = [
+            "/.plan/",
+            "/git-locks/merge",
+            "/git-locks/presence",
+            "/build-queue",
+        ];
         files.iter().any(|file| call.shown.contains(file))
     };
     calls

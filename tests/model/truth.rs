@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use git_locks::identity::PlanId;
 use git_locks::lease::{Moment, Now};
 use git_locks::liveness::{Evidence, Terms, World};
+use git_locks::locks::asking::{Bid, Caller, Poll};
 use git_locks::locks::merge::{
-    self, Admission, Bid, Caller, Eviction, MergeState, Poll, Release, Renewal, Rules, Verdicts,
+    self, Admission, Eviction, MergeState, Release, Renewal, Rules, Verdicts,
 };
 use git_locks::participant::Kind;
 use git_locks::queue::Entry;

@@ -1,0 +1,14 @@
+//! Session leases, through the real program in real checkouts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    dead_code,
+    reason = "tests fail by panicking, and write files as others do"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod leases;
