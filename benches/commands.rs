@@ -23,7 +23,9 @@ use serde_json::{Map, Value, json};
 
 use common::hermetic::DEADLINE;
 use common::hermetic::fixture::{self, keep_plans, plan};
-use common::{Aim, BUDGET, Contender, FLOCK, GIT, Group, Programs, Row, Scene, compete};
+use common::{
+    Aim, BUDGET, Contender, FLOCK, GIT, Group, Programs, Row, Scene, compete, print_groups,
+};
 
 /// How many waiters a long queue has.
 const WAITERS: usize = 10_000;
@@ -47,7 +49,7 @@ fn main() {
         long_queue(&programs, Queue::ForeignPlans),
         hand_off(&programs),
     ];
-    print_table(&groups);
+    print_groups(&groups);
     println!("\n{:.0} s in all", started.elapsed().as_secs_f64());
 }
 
@@ -203,34 +205,4 @@ fn poll(scene: &Scene<'_>, id: &str, blocked: &AtomicBool) -> Instant {
         }
     }
     panic!("{acquire:?} is still blocked");
-}
-
-fn print_table(groups: &[Group]) {
-    println!(
-        "{:<34}{:>6}{:>11}{:>9}{:>13}{:>9}  aim",
-        "", "runs", "median ms", "p95 ms", "/ rev-parse", "/ flock"
-    );
-    for group in groups {
-        println!("\n{}", group.title);
-        for row in &group.rows {
-            let over = |peer: &str| {
-                let mut peers = group.rows.iter().filter(|other| other.peers == row.peers);
-                let peer = peers.find(|other| other.name == peer)?;
-                Some(row.median() / peer.median())
-            };
-            let shown = |ratio: Option<f64>| ratio.map_or(String::new(), |r| format!("{r:.2}"));
-            let aim = row.aim.and_then(|aim| aim.verdict(row.median(), over));
-            let line = format!(
-                "  {:<32}{:>6}{:>11.2}{:>9.2}{:>13}{:>9}  {}",
-                row.name,
-                row.samples.len(),
-                row.median(),
-                row.percentile(95),
-                shown(over(GIT)),
-                shown(over(FLOCK)),
-                aim.unwrap_or_default()
-            );
-            println!("{}", line.trim_end());
-        }
-    }
 }

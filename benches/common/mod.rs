@@ -4,6 +4,11 @@
 #[path = "../../tests/common/mod.rs"]
 pub mod hermetic;
 
+pub mod crowd;
+pub mod peers;
+pub mod table;
+pub mod turn;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,6 +26,7 @@ pub struct Programs {
     pub git: PathBuf,
     pub flock: Option<PathBuf>,
     pub heavy: Option<PathBuf>,
+    pub sem: Option<PathBuf>,
 }
 
 impl Programs {
@@ -35,6 +41,7 @@ impl Programs {
             git: find("git").expect("git is installed"),
             flock: find("flock"),
             heavy: find("heavy"),
+            sem: find("sem"),
         }
     }
 }
@@ -181,6 +188,37 @@ pub fn compete(title: &'static str, rounds: usize, mut contenders: Vec<Contender
     Group { title, rows }
 }
 
+/// Prints what the groups came to.
+pub fn print_groups(groups: &[Group]) {
+    println!(
+        "{:<34}{:>6}{:>11}{:>9}{:>13}{:>9}  aim",
+        "", "runs", "median ms", "p95 ms", "/ rev-parse", "/ flock"
+    );
+    for group in groups {
+        println!("\n{}", group.title);
+        for row in &group.rows {
+            let over = |peer: &str| {
+                let mut peers = group.rows.iter().filter(|other| other.peers == row.peers);
+                let peer = peers.find(|other| other.name == peer)?;
+                Some(row.median() / peer.median())
+            };
+            let shown = |ratio: Option<f64>| ratio.map_or(String::new(), |r| format!("{r:.2}"));
+            let aim = row.aim.and_then(|aim| aim.verdict(row.median(), over));
+            let line = format!(
+                "  {:<32}{:>6}{:>11.2}{:>9.2}{:>13}{:>9}  {}",
+                row.name,
+                row.samples.len(),
+                row.median(),
+                row.percentile(95),
+                shown(over(GIT)),
+                shown(over(FLOCK)),
+                aim.unwrap_or_default()
+            );
+            println!("{}", line.trim_end());
+        }
+    }
+}
+
 /// A hermetic repository, and the commands that run in it.
 pub struct Scene<'a> {
     pub env: Env,
@@ -211,6 +249,10 @@ impl<'a> Scene<'a> {
 
     pub fn locks(&self, args: &str) -> Command {
         self.command(Path::new(BIN), &format!("merge {args}"))
+    }
+
+    pub fn build(&self, args: &str) -> Command {
+        self.command(Path::new(BIN), &format!("build {args}"))
     }
 
     pub fn run(&self, args: &str, code: i32) {
