@@ -38,6 +38,15 @@ const GRACE: f64 = 10.0;
 /// passes on what the terminal has sent to all.
 const ECHO: f64 = 1.0;
 
+/// The most of a command that is recorded or shown, in bytes.
+const SHOWN: usize = 200;
+
+/// A command as people are shown it.
+pub fn shown(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    text::clip(&words.join(" "), SHOWN)
+}
+
 /// What looking after the lock came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {

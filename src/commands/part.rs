@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::commands::context::Context;
-use crate::commands::running::shown;
 use crate::commands::waiting::{self, Patience};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event_log::holds;
@@ -14,7 +13,7 @@ use crate::lease::Now;
 use crate::locks::asking::{Bid, Caller};
 use crate::participant::Participant;
 use crate::progress::Progress;
-use crate::run::Parked;
+use crate::run::{Parked, shown};
 use crate::store::presence::{self, Presence};
 use crate::sys::file::{self, Modes};
 use crate::sys::signals::Bell;

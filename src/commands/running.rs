@@ -1,9 +1,10 @@
 //! Running a command under a lock.
 //!
-//! **The steps** of a lock with a queue: signals are caught; the turn is waited for; once it is near, a process is parked
-//! that will become the command; the grant records it; it is told to begin, and seen through; the
-//! lock is let go; signals do what they did before. A signal before the grant leaves the queue, one
-//! between the grant and the beginning lets go without it, one after it is passed on to the command.
+//! **The steps** of a lock with a queue: signals are caught; the turn is waited for; once it is
+//! near, a process is parked that will become the command; the grant records it; it is told to
+//! begin, and seen through; the lock is let go; signals do what they did before. A signal before the
+//! grant leaves the queue, one between the grant and the beginning lets go without it, one after it
+//! is passed on to the command.
 //!
 //! **A crash** before the grant leaves a place that the next call of the checkout takes over; one
 //! after it leaves a lock that is free as soon as the command has ended, at once if it was not told
@@ -28,16 +29,12 @@ use crate::report::{Failed, Outcome, Report};
 use crate::run::{self, Ended, Held, Kept, Treatment};
 use crate::sys::clock;
 use crate::sys::signals::{self, Bell, Signals};
-use crate::text;
 use crate::voice::Voice;
 use crate::wait::{Ears as _, Senses};
 
 /// For how long the guard is tried for while a command runs, in seconds, before what else is due is
 /// seen to.
 const PATIENCE: f64 = 1.0;
-
-/// The most of a command that is recorded, in bytes.
-const SHOWN: usize = 200;
 
 /// How the command is to be run, as far as the flags tell.
 pub struct Manner<'a> {
@@ -376,10 +373,4 @@ pub fn wanted_elsewhere(bell: Option<&Bell>) -> impl Fn() -> bool {
 /// Three times within a lease, in seconds.
 pub fn keep_every(context: &Context) -> f64 {
     (context.settings.ttl.as_secs_f64() / 3.0).max(1.0)
-}
-
-/// A command as people are shown it.
-pub fn shown(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    text::clip(&words.join(" "), SHOWN)
 }

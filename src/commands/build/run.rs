@@ -6,11 +6,12 @@ use super::turn::BuildTurn;
 use crate::cli;
 use crate::commands::Failure;
 use crate::commands::context::Context;
-use crate::commands::running::{self, Manner, run_in_turn, run_inside, shown};
+use crate::commands::running::{self, Manner, run_in_turn, run_inside};
 use crate::commands::waiting::Patience;
 use crate::error::Result;
 use crate::identity::{Identity, PlanId};
 use crate::report::Outcome;
+use crate::run;
 use crate::sys::signals::{self, Signals};
 
 /// `build run`.
@@ -54,6 +55,6 @@ fn run_as(
         args.no_title_token,
         bell.as_ref(),
     )?;
-    let turn = turn.running(to_run, shown(&args.conduct.command));
+    let turn = turn.running(to_run, run::shown(&args.conduct.command));
     run_in_turn(turn, caught, manner, asking)
 }

@@ -9,7 +9,7 @@ use super::keeper::Keeper;
 use super::turn::{Answer, KernelTurn};
 use crate::cli;
 use crate::commands::inside::Token;
-use crate::commands::running::{Manner, run_at_once, shown};
+use crate::commands::running::{Manner, run_at_once};
 use crate::commands::waiting::{self, Patience};
 use crate::error::{Error, ErrorKind, Result, reason};
 use crate::exit::Exit;
@@ -35,7 +35,7 @@ pub fn run(
     let mut senses = Senses::new(Signals::arm(&signals::ENDING)?);
     let once = manner.patience() == Patience::None;
     let mut turn = KernelTurn::new(lock, once);
-    let command = shown(manner.command());
+    let command = run::shown(manner.command());
     let headline = |title| context.headline(title, lock.family, Some(&command), false);
     let _borrowed = context.voice.borrow_title();
     let mut progress =
