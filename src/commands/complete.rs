@@ -13,12 +13,14 @@ use crate::error::Result;
 use crate::exit::Exit;
 use crate::identity::PlanId;
 use crate::locks::build::Entry;
+use crate::locks::session::Content;
 use crate::manual;
 use crate::place::{self, Home, Place};
 use crate::report::Outcome;
 use crate::store::build::BuildStore;
 use crate::store::document::Document;
 use crate::store::merge::MergeStore;
+use crate::store::session;
 use crate::sys::file::Modes;
 
 /// Answers. Where we are not `there` where the question is asked from, nothing is looked up.
@@ -173,11 +175,10 @@ fn entries(place: &Place, cwd: &Path) -> Result<Vec<Candidate>> {
 fn sessions(place: &Place) -> Result<Vec<Candidate>> {
     let mut found = Vec::new();
     for root in place.worktrees()? {
-        let lease = Document::load(&root.join(".orchestrator/session.lock"));
-        let id = lease
-            .ok()
-            .and_then(|lease| serde_json::from_str::<String>(lease.get("session_id")?).ok());
-        found.extend(id.map(|id| Candidate::new(id, format!("in {}", shown(&root)))));
+        if let Ok(Content::Held(lease)) = session::read(&root) {
+            let about = format!("in {}", shown(&root));
+            found.push(Candidate::new(lease.session_id, about));
+        }
     }
     Ok(found)
 }

@@ -9,7 +9,7 @@ mod begin;
 mod check;
 mod heartbeat;
 mod holding;
-mod peers;
+pub(super) mod peers;
 mod release;
 mod run;
 mod take;
@@ -95,7 +95,7 @@ impl<'a> Here<'a> {
 
     /// What is to be said of `lease` now.
     fn sight(&self, lease: &Lease) -> Sight {
-        session::judge(lease, clock::wall(), self.context.host())
+        sight(lease, self.context)
     }
 
     /// What is to be said where `error` keeps the lease from being read or written: the session goes on.
@@ -150,6 +150,11 @@ impl<'a> Here<'a> {
             hint: None,
         }
     }
+}
+
+/// What is to be said of `lease` now.
+fn sight(lease: &Lease, context: &Context) -> Sight {
+    session::judge(lease, clock::wall(), context.host())
 }
 
 fn refusal(report: SessionRefused) -> Outcome {

@@ -6,6 +6,7 @@
 mod build;
 mod kernels;
 mod merge;
+mod sessions;
 mod watch;
 mod windows;
 
@@ -59,6 +60,7 @@ fn look(context: &Context) -> Found {
         worktrees: None,
         rate_windows: None,
         sessions: None,
+        session_errors: Vec::new(),
         build: build::look(context, &terms, &mut scene),
     };
     if has_state {
@@ -85,7 +87,7 @@ fn add_repository(overview: &mut Overview, context: &Context, scene: &mut Scene)
     overview.repository = repository_name(context);
     overview.repo = Some(kernels::repository(context, scene));
     overview.worktrees = Some(kernels::worktrees(context, scene));
-    overview.sessions = Some(Vec::new());
+    sessions::add(overview, context, scene);
 }
 
 /// What the repository is called: by its main checkout, where it has one.
@@ -108,7 +110,7 @@ fn summary(it: &Overview) -> Status {
     let parts: Vec<_> = parts.chain(build).collect();
     if parts.iter().all(|part| part.0 == Status::Unreadable) {
         Status::Unreadable
-    } else if parts.iter().any(|part| part.1) {
+    } else if parts.iter().any(|part| part.1) || !it.session_errors.is_empty() {
         Status::Degraded
     } else {
         Status::Success

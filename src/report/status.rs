@@ -28,6 +28,9 @@ pub struct Overview {
     /// The sessions, the main checkout's first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<SessionPeer>>,
+    /// Which leases of sessions could not be read or make no sense, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub session_errors: Vec<String>,
     /// The build queue.
     pub build: BuildOverview,
 }

@@ -7,7 +7,7 @@
 //! **A change**, inside the guard:
 //! 1. Read the file, and have the caller decide.
 //! 2. Make `.orchestrator` where it is missing. Only then it gets a `.gitignore`, which names the
-//!    lease and itself: what else is kept there is not ours to hide.
+//!    lease, what is set aside of it, and itself: what else is kept there is not ours to hide.
 //! 3. Write the new lease whole under a temporary name, and wait for the disk.
 //! 4. See that the guard is intact and the file at the path is still the one that was read, to the
 //!    byte. Else start over: somebody else wrote, and the caller decides anew.
@@ -46,7 +46,7 @@ const DIRECTORY: &str = ".orchestrator";
 /// The lease's name.
 const NAME: &str = "session.lock";
 /// What keeps our own files in a directory that we made out of commits.
-const IGNORE_OURS: &[u8] = b"/session.lock\n/.gitignore\n";
+const IGNORE_OURS: &[u8] = b"/session.lock\n/session.lock.corrupt*\n/.gitignore\n";
 /// How often a change is started over.
 const TRIES: usize = 200;
 
@@ -95,7 +95,7 @@ impl SessionStore {
         let directory = root.join(DIRECTORY);
         Self {
             root: root.to_owned(),
-            path: directory.join(NAME),
+            path: path_in(root),
             directory,
             git_dir: git_dir.to_owned(),
             modes,
@@ -113,7 +113,7 @@ impl SessionStore {
     /// # Errors
     /// It cannot be read: it is not a regular file, for instance, or permission is missing.
     pub fn read(&self) -> Result<Content> {
-        Ok(content_of(&self.look()?))
+        read(&self.root)
     }
 
     /// Changes the lease as `decide` says, which is asked again whenever somebody else has written
@@ -141,7 +141,7 @@ impl SessionStore {
         let mut backoff = guard::spacing();
         for _ in 0..TRIES {
             let guard = Guard::enter_kernel_alone(&gate)?;
-            let seen = self.look()?;
+            let seen = look(&self.root)?;
             let content = content_of(&seen);
             let (change, answer) = decide(&content);
             if self.apply(&change, &content, &seen, &guard, &mut set_aside)? {
@@ -153,11 +153,6 @@ impl SessionStore {
             }
         }
         Err(too_fast(&self.path))
-    }
-
-    fn look(&self) -> Result<Seen> {
-        ground::require_reachable(&self.directory)?;
-        file::read(&self.path, LIMIT)
     }
 
     /// Makes the change; `false` when somebody else has written since the file was seen.
@@ -205,7 +200,7 @@ impl SessionStore {
 
     /// Whether nobody else has written since the file was seen.
     fn is_still(&self, seen: &Seen, guard: &Guard) -> Result<bool> {
-        Ok(guard.is_intact()? && self.look()? == *seen)
+        Ok(guard.is_intact()? && look(&self.root)? == *seen)
     }
 
     /// Writes the lease under a temporary name, and makes its directory where it is missing.
@@ -222,6 +217,24 @@ impl SessionStore {
         }
         Temp::write(&self.directory, text.as_bytes(), modes, true)
     }
+}
+
+/// Where the lease of the checkout in `root` is, or would be.
+pub fn path_in(root: &Path) -> PathBuf {
+    root.join(DIRECTORY).join(NAME)
+}
+
+/// What the lease of the checkout in `root` says now. Takes no guard and writes nothing.
+///
+/// # Errors
+/// It cannot be read: it is not a regular file, for instance, or permission is missing.
+pub fn read(root: &Path) -> Result<Content> {
+    Ok(content_of(&look(root)?))
+}
+
+fn look(root: &Path) -> Result<Seen> {
+    ground::require_reachable(&root.join(DIRECTORY))?;
+    file::read(&path_in(root), LIMIT)
 }
 
 /// Fails where `directory` is not there.

@@ -41,7 +41,9 @@ impl Ground {
 
     /// Notes a session in the checkout, as another program does.
     pub fn session(&self, id: &str) {
-        let lease = serde_json::json!({"session_id": id, "mode": "feature", "ttl_hours": 4});
+        let lease = serde_json::json!({
+            "session_id": id, "started_at": "2026-01-01T00:00:00Z", "mode": "feature", "ttl_hours": 4,
+        });
         std::fs::create_dir_all(self.repo.join(".orchestrator")).expect("a directory");
         std::fs::write(
             self.repo.join(".orchestrator/session.lock"),

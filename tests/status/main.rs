@@ -18,6 +18,7 @@ mod crowd;
 mod holders;
 mod kernels;
 mod manners;
+mod sessions;
 mod terminal;
 mod unreadable;
 mod watch;

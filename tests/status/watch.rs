@@ -12,12 +12,12 @@ use crate::common::turns::{Running, send, waits_for};
 use crate::common::{BIN, DEADLINE, Env};
 
 /// The reports in `text`, whole ones.
-fn reports(text: &str) -> Vec<Value> {
+pub fn reports(text: &str) -> Vec<Value> {
     let stream = Deserializer::from_str(text).into_iter::<Value>();
     stream.map_while(Result::ok).collect()
 }
 
-fn watch(env: &Env, repo: &std::path::Path, format: &str) -> Running {
+pub fn watch(env: &Env, repo: &std::path::Path, format: &str) -> Running {
     let mut command = env.command("env");
     command
         .current_dir(repo)

@@ -106,7 +106,7 @@ fn blocked(here: &Here<'_>, terms: &Terms, reason: SessionReason, content: &Cont
 
 /// What the sessions of the other worktrees have to say of it, if anything.
 fn beside(here: &Here<'_>, terms: &Terms) -> Result<Option<Begun>> {
-    let found = peers::gather(here, Some(&terms.session_id), None)?;
+    let found = peers::told(here.context, Some(&terms.session_id), None)?;
     let own = crate::commands::asking::shown(&here.root);
     let others: Vec<SessionPeer> = found
         .into_iter()

@@ -3,12 +3,12 @@
 //! Two witnesses tell of a session: its lease, and the `STATE.md` of its checkout. The second counts
 //! only where the first does not tell of the same session.
 
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use super::{Here, given};
+use super::{Here, given, sight};
 use crate::cli;
 use crate::commands::asking::shown;
+use crate::commands::context::Context;
 use crate::error::Result;
 use crate::exit::Exit;
 use crate::locks::session::state_md::Witness;
@@ -16,7 +16,7 @@ use crate::locks::session::{Content, Lease};
 use crate::report::{
     Outcome, Report, SessionPeer, SessionSource, SessionState, SessionsFound, Status,
 };
-use crate::store::session::{Found, SessionStore, witness};
+use crate::store::session::{self, Found, witness};
 use crate::sys::clock;
 use crate::text;
 
@@ -26,7 +26,8 @@ use crate::text;
 /// An argument makes no sense, or the worktrees cannot be told.
 pub(super) fn peers(args: &cli::SessionPeers, here: &Here<'_>) -> Result<Outcome> {
     let own = given(&args.id)?;
-    let peers = gather(here, own.as_deref(), args.semantic_session_id.as_deref())?;
+    let semantic = args.semantic_session_id.as_deref();
+    let peers = told(here.context, own.as_deref(), semantic)?;
     let foreign = |peer: &&SessionPeer| peer.live && peer.mine != Some(true);
     let live_peers = peers.iter().filter(foreign).count();
     let exit = if args.exit_code && live_peers > 0 {
@@ -42,62 +43,90 @@ pub(super) fn peers(args: &cli::SessionPeers, here: &Here<'_>) -> Result<Outcome
     Ok(Outcome::new(Report::SessionsFound(report), exit))
 }
 
+/// The sessions of a repository.
+#[derive(Default)]
+pub(in crate::commands) struct Gathered {
+    /// The sessions of every worktree.
+    pub peers: Vec<SessionPeer>,
+    /// Which leases cannot be read or make no sense, and why.
+    pub troubles: Vec<String>,
+    /// Where the leases are, or would be.
+    pub leases: Vec<PathBuf>,
+}
+
+/// The sessions of every worktree, as `gather` finds them; what cannot be read is said in passing.
+///
+/// # Errors
+/// The worktrees cannot be told.
+pub(super) fn told(
+    context: &Context,
+    own: Option<&str>,
+    semantic: Option<&str>,
+) -> Result<Vec<SessionPeer>> {
+    let gathered = gather(context, own, semantic)?;
+    for trouble in gathered.troubles {
+        context.voice.detail(format!("{trouble}; it is no session"));
+    }
+    Ok(gathered.peers)
+}
+
 /// The sessions of every worktree. `own` is the caller's, and `semantic` its label.
 ///
 /// # Errors
 /// The worktrees cannot be told.
-pub(super) fn gather(
-    here: &Here<'_>,
+pub(in crate::commands) fn gather(
+    context: &Context,
     own: Option<&str>,
     semantic: Option<&str>,
-) -> Result<Vec<SessionPeer>> {
-    let roots = here.context.place.worktrees()?;
-    let looks: Vec<Look<'_>> = roots.iter().map(|root| look(here, root)).collect();
+) -> Result<Gathered> {
+    let roots = context.place.worktrees()?;
+    let looks: Vec<Look<'_>> = roots.iter().map(|root| look(context, root)).collect();
     // Only the exact id says whose a label is.
     let bound = looks.iter().filter_map(|look| look.lease.as_ref());
     let bound = bound
         .filter(|lease| Some(lease.session_id.as_str()) == own)
         .find_map(|lease| lease.semantic_session_id.clone());
     let semantic = semantic.map(str::to_owned).or(bound);
-    let mut peers = Vec::new();
-    for look in &looks {
-        peers.extend(look.leased(here, own));
-        peers.extend(look.witnessed(here, own, semantic.as_deref()));
+    let mut gathered = Gathered::default();
+    for look in looks {
+        gathered.peers.extend(look.leased(context, own));
+        let witnessed = look.witnessed(context, own, semantic.as_deref());
+        gathered.peers.extend(witnessed);
+        gathered.troubles.extend(look.trouble);
+        gathered.leases.push(look.path);
     }
-    Ok(peers)
+    Ok(gathered)
 }
 
 /// What a worktree tells.
 struct Look<'r> {
     root: &'r Path,
     branch: Option<String>,
+    /// Where its lease is, or would be.
+    path: PathBuf,
     lease: Option<Lease>,
+    /// What is wrong with the lease.
+    trouble: Option<String>,
     witness: Option<Witness>,
 }
 
-fn look<'r>(here: &Here<'_>, root: &'r Path) -> Look<'r> {
-    let context = here.context;
-    let voice = &context.voice;
-    // For a look alone: nothing is made in a git directory.
-    let store = SessionStore::new(root, root, context.modes(), Duration::ZERO);
-    let lease = match store.read() {
-        Ok(Content::Held(lease)) => Some(lease),
-        Ok(Content::Free) => None,
+fn look<'r>(context: &Context, root: &'r Path) -> Look<'r> {
+    let path = session::path_in(root);
+    let (lease, trouble) = match session::read(root) {
+        Ok(Content::Held(lease)) => (Some(lease), None),
+        Ok(Content::Free) => (None, None),
         Ok(Content::Corrupt) => {
-            let path = text::path(store.path());
-            voice.detail(format!("{path} makes no sense, and is no session"));
-            None
+            let path = text::path(&path);
+            (None, Some(format!("{path} makes no sense")))
         }
-        Err(error) => {
-            voice.detail(format!("{error}; it is no session"));
-            None
-        }
+        Err(error) => (None, Some(error.to_string())),
     };
     let witness = match witness(root) {
         Found::NotThere => None,
         Found::Read(witness) => Some(witness),
         Found::Odd { path, why } => {
             let path = text::path(&path);
+            let voice = &context.voice;
             voice.detail(format!("{path} is no session: {why}"));
             None
         }
@@ -105,16 +134,18 @@ fn look<'r>(here: &Here<'_>, root: &'r Path) -> Look<'r> {
     Look {
         root,
         branch: context.place.branch_of(root),
+        path,
         lease,
+        trouble,
         witness,
     }
 }
 
 impl Look<'_> {
     /// The session that its lease tells of.
-    fn leased(&self, here: &Here<'_>, own: Option<&str>) -> Option<SessionPeer> {
+    fn leased(&self, context: &Context, own: Option<&str>) -> Option<SessionPeer> {
         let lease = self.lease.as_ref()?;
-        let sight = here.sight(lease);
+        let sight = sight(lease, context);
         let witness = self.witness.as_ref().filter(|it| tells_of(it, lease));
         Some(SessionPeer {
             worktree: shown(self.root),
@@ -137,7 +168,7 @@ impl Look<'_> {
     /// The session that its `STATE.md` tells of, where the lease does not.
     fn witnessed(
         &self,
-        here: &Here<'_>,
+        context: &Context,
         own: Option<&str>,
         semantic: Option<&str>,
     ) -> Option<SessionPeer> {
@@ -147,7 +178,7 @@ impl Look<'_> {
             return None;
         }
         let told = self.lease.as_ref().is_some_and(|lease| {
-            tells_of(witness, lease) && here.sight(lease).state == SessionState::Active
+            tells_of(witness, lease) && sight(lease, context).state == SessionState::Active
         });
         (!told).then(|| SessionPeer {
             worktree: shown(self.root),

@@ -282,9 +282,10 @@ fn troubles(it: &Overview) -> impl Iterator<Item = &str> {
     let worktrees = worktrees.filter_map(|it| it.error.as_deref());
     let windows = it.rate_windows.iter().flatten();
     let windows = windows.filter_map(|it| it.error.as_deref());
+    let sessions = it.session_errors.iter().map(String::as_str);
     let all = merge.chain(build).chain(repo).chain(worktrees);
     let mut told: Vec<&str> = Vec::new();
-    for why in all.chain(windows) {
+    for why in all.chain(windows).chain(sessions) {
         if !told.contains(&why) {
             told.push(why);
         }

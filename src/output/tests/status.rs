@@ -26,6 +26,7 @@ rate_windows[1]{status,bot_kind,holder,staleness,evidence,expires_at,pr_number,a
   held,reviewer,alpha,stale,plan,1764517200.25,7,1,2,null
 sessions[1]{worktree,branch,source,session_id,semantic_session_id,mode,host,same_host,started_at,age_hours,heartbeat_age_minutes,live,current_wave,mine}:
   /r,main,lock,s-1,null,deep,null,null,1764509940.25,2,null,true,null,null
+session_errors[1]: '/r/wt/.orchestrator/session.lock' makes no sense
 build:
   status: free
   max_slots: 2
@@ -138,6 +139,9 @@ const JSON: &str = r#"{
       "mine": null
     }
   ],
+  "session_errors": [
+    "'/r/wt/.orchestrator/session.lock' makes no sense"
+  ],
   "build": {
     "status": "free",
     "max_slots": 2,
@@ -221,6 +225,7 @@ fn overview() -> Overview {
             error: None,
         }]),
         sessions: Some(vec![session()]),
+        session_errors: vec!["'/r/wt/.orchestrator/session.lock' makes no sense".into()],
         build: build(),
     }
 }
@@ -351,6 +356,7 @@ fn a_person_reads_one_table() {
             "window    alpha                  stale (plan)                       reviewer; pull request 7; ends in 1m",
             "session   s-1               2h   live              /r               deep; main",
             "warning: '/r/.git/axm-integration.lock' is not a regular file",
+            "warning: '/r/wt/.orchestrator/session.lock' makes no sense",
             "To see what speaks for whom: git locks doctor",
         ],
     );
@@ -384,6 +390,7 @@ fn outside_a_repository_there_is_the_machine_alone() {
         worktrees: None,
         rate_windows: None,
         sessions: None,
+        session_errors: Vec::new(),
         build: BuildOverview {
             active: Vec::new(),
             active_count: Some(0),

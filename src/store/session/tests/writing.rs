@@ -81,7 +81,7 @@ fn only_a_directory_that_we_made_is_told_what_to_ignore() {
     ground.store().update(begin).expect("updated");
     let ignore = ground.root.join(".orchestrator/.gitignore");
     let told = fs::read_to_string(&ignore).expect("made");
-    assert_eq!(told, "/session.lock\n/.gitignore\n");
+    assert_eq!(told, "/session.lock\n/session.lock.corrupt*\n/.gitignore\n");
 
     fs::remove_file(&ignore).expect("removed");
     fs::remove_file(ground.path()).expect("removed");
