@@ -17,7 +17,7 @@ use crate::sys::file::{self, Modes};
 use crate::text;
 
 /// How long a title is believed, in seconds.
-const BELIEVED: f64 = 3600.0;
+pub const BELIEVED: f64 = 3600.0;
 /// More than this in a file of titles is none of ours, in bytes.
 const LIMIT: u64 = 1 << 16;
 /// How much of a command the title of a terminal shows, in bytes.
@@ -117,8 +117,13 @@ pub fn headline(title: Title, lock: &str, command: Option<&str>) -> String {
     format!("{} {lock}{about}", title.glyph())
 }
 
+/// Where titles are kept, among what is `ours`.
+pub fn directory(ours: &Path) -> PathBuf {
+    ours.join("titles")
+}
+
 fn path(ours: &Path, id: &PlanId) -> PathBuf {
-    ours.join("titles").join(format!("{id}.json"))
+    directory(ours).join(format!("{id}.json"))
 }
 
 /// Sets the title of `id` that is `owner`'s, at `now` in seconds since the epoch; `None` clears it.
@@ -133,7 +138,7 @@ pub fn set(
     now: f64,
     modes: Modes,
 ) -> Result<()> {
-    let (directory, path) = (ours.join("titles"), path(ours, id));
+    let (directory, path) = (directory(ours), path(ours, id));
     let old = Document::load(&path)?;
     let Some(title) = title else {
         file::sweep(&directory, now);

@@ -19,6 +19,7 @@
 //! local). A crash in between leaves the rest for the next call.
 
 mod copies;
+mod cure;
 mod file_systems;
 mod guards;
 mod install;
@@ -116,7 +117,7 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Outcome> {
     }
     found.extend(install::look());
     if args.fix {
-        remedy::apply(&patient, &mut found);
+        cure::apply(&patient, &mut found);
     }
     let participants = patient.into_rows();
     let mut findings: Vec<Finding> = found.into_iter().map(|found| found.finding).collect();

@@ -92,7 +92,7 @@ impl SessionStore {
     /// The lease of the checkout in `root`, whose git directory is `git_dir`. `modes` are those of what
     /// is made in the git directory. A change that cannot be made within `patience` fails.
     pub fn new(root: &Path, git_dir: &Path, modes: Modes, patience: Duration) -> Self {
-        let directory = root.join(DIRECTORY);
+        let directory = directory_in(root);
         Self {
             root: root.to_owned(),
             path: path_in(root),
@@ -219,9 +219,14 @@ impl SessionStore {
     }
 }
 
+/// The directory of the lease of the checkout in `root`.
+pub fn directory_in(root: &Path) -> PathBuf {
+    root.join(DIRECTORY)
+}
+
 /// Where the lease of the checkout in `root` is, or would be.
 pub fn path_in(root: &Path) -> PathBuf {
-    root.join(DIRECTORY).join(NAME)
+    directory_in(root).join(NAME)
 }
 
 /// What the lease of the checkout in `root` says now. Takes no guard and writes nothing.
@@ -233,7 +238,7 @@ pub fn read(root: &Path) -> Result<Content> {
 }
 
 fn look(root: &Path) -> Result<Seen> {
-    ground::require_reachable(&root.join(DIRECTORY))?;
+    ground::require_reachable(&directory_in(root))?;
     file::read(&path_in(root), LIMIT)
 }
 

@@ -18,6 +18,7 @@ use crate::place::Home;
 use crate::report::{Examined, FindingKind};
 use crate::store::build::BuildStore;
 use crate::sys::file;
+use crate::titles;
 
 /// A queue as it was read, and the verdicts on those who take part.
 pub(super) struct Seen<S> {
@@ -129,7 +130,7 @@ impl<'a> Patient<'a> {
             all.push((place.ours.clone(), Guarded::Merge));
             all.push((place.logs.clone(), Guarded::Nothing));
         }
-        all.push((place.ours.join("titles"), Guarded::Nothing));
+        all.push((titles::directory(&place.ours), Guarded::Nothing));
         if let Some(home) = &self.home {
             all.push((home.root.clone(), Guarded::Build));
             all.push((home.ours(), Guarded::Build));

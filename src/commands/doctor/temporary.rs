@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::patient::{Patient, is_local};
-use super::remedy::{Guarded, Remedy, is_recorded};
+use super::remedy::{Guarded, Remedy};
 use super::{Found, witnesses};
 use crate::error::Result;
+use crate::locks::merge::MergeState;
 use crate::report::{Finding, FindingKind, Severity};
+use crate::store::session;
 use crate::store::witness::{self, Owner};
 use crate::sys::{clock, file};
 
@@ -56,7 +58,7 @@ fn staged(plans: &Path, owner: Owner, now: f64) -> Option<Found> {
 /// Where the sessions of the repository's checkouts keep their leases.
 fn session_directories(patient: &Patient<'_>) -> Result<Vec<(PathBuf, Guarded)>> {
     let roots = patient.context.place.worktrees()?;
-    let kept = roots.into_iter().map(|root| root.join(".orchestrator"));
+    let kept = roots.into_iter().map(|root| session::directory_in(&root));
     Ok(kept
         .map(|directory| (directory, Guarded::Nothing))
         .collect())
@@ -66,4 +68,21 @@ fn temporary(path: PathBuf, guarded: Guarded) -> Found {
     let what = "a process that is gone left a temporary file behind";
     let finding = Finding::new(FindingKind::TemporaryFile, Severity::Note, what).at(&path);
     Found::curable(finding, Remedy::Temporary { path, guarded })
+}
+
+/// Whether the record of a grant names the temporary file at `path`.
+pub(super) fn is_recorded(path: &Path, state: &MergeState) -> bool {
+    let grants = state.records.participants.values();
+    let mut names = grants.filter_map(|record| record.grant.as_ref()?.temp.as_deref());
+    names.any(|name| path.file_name().is_some_and(|file| file == name))
+}
+
+/// Removes a temporary file that is still as old as one must be.
+pub(super) fn remove(path: &Path) {
+    let directory = path.parent().unwrap_or(path);
+    let left = file::left_behind(directory, clock::wall()).unwrap_or_default();
+    if left.iter().any(|left| left == path) {
+        // What stays is seen to stay.
+        let _ = file::remove(path);
+    }
 }

@@ -9,13 +9,11 @@ use super::remedy::Remedy;
 use crate::error::{Error, Result};
 use crate::report::{Finding, FindingKind, Severity};
 use crate::sys::{clock, file};
-
-/// How long a title is believed after it was set, in seconds.
-const BELIEVED: f64 = 3600.0;
+use crate::titles;
 
 /// Looks for them.
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
-    let directory = directory(patient);
+    let directory = titles::directory(&patient.context.place.ours);
     let entries = match std::fs::read_dir(&directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -39,10 +37,6 @@ pub(super) fn remove(patient: &Patient<'_>, path: &Path) {
     }
 }
 
-fn directory(patient: &Patient<'_>) -> PathBuf {
-    patient.context.place.ours.join("titles")
-}
-
 /// Whether nobody believes what the file at `path` says, and who it is of takes part no longer.
 fn is_over(path: &Path, known: &HashSet<&str>) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
@@ -51,7 +45,7 @@ fn is_over(path: &Path, known: &HashSet<&str>) -> bool {
     };
     let old = file::instance(path).is_ok_and(|there| {
         // The file is made anew whenever a title in it is set.
-        there.is_some_and(|there| clock::wall() - there.mtime() > BELIEVED)
+        there.is_some_and(|there| clock::wall() - there.mtime() > titles::BELIEVED)
     });
     old && !known.contains(id)
 }
