@@ -29,6 +29,7 @@ use crate::report::{
 };
 use crate::store::session::SessionStore;
 use crate::sys::{clock, random};
+use crate::text;
 
 /// The variable that names the caller's session.
 const SESSION_ID: &str = "GIT_LOCKS_SESSION_ID";
@@ -163,11 +164,16 @@ fn refusal(report: SessionRefused) -> Outcome {
 
 /// The session that the caller names, if any.
 fn given(args: &SessionId) -> Result<Option<String>> {
-    let named = args.session_id.clone().or_else(|| {
-        let value = env::var_os(SESSION_ID).filter(|value| !value.is_empty())?;
-        Some(value.to_string_lossy().into_owned())
-    });
-    named.map(|id| Terms::session_id(&id)).transpose()
+    if let Some(id) = &args.session_id {
+        return Terms::session_id(id).map(Some);
+    }
+    let named = env::var_os(SESSION_ID).filter(|value| !value.is_empty());
+    let Some(named) = named else { return Ok(None) };
+    if let Some(id) = named.to_str() {
+        return Terms::session_id(id).map(Some);
+    }
+    let shown = text::clip(&text::visible(&named.to_string_lossy()), 100);
+    Err(Error::usage(format!("{SESSION_ID}={shown} is not UTF-8")))
 }
 
 /// The session that the caller must name: only its own id proves whose it is.

@@ -46,10 +46,17 @@ pub(super) fn take(args: &cli::SessionTake, here: &Here<'_>) -> Result<Outcome> 
 fn again(terms: &Terms, args: &cli::SessionTake) -> String {
     let mut words = vec!["git locks session take --yes --mode".to_owned()];
     words.push(crate::text::shell_word(&terms.mode));
-    if let Some(id) = &args.terms.id.session_id {
-        words.push("--session-id".to_owned());
-        words.push(crate::text::shell_word(id));
-    }
+    let given = &args.terms;
+    let mut add = |flag: &str, value: Option<String>| {
+        let value = value.map(|value| crate::text::shell_word(&value));
+        words.extend(value.map(|value| format!("{flag} {value}")));
+    };
+    add("--session-id", given.id.session_id.clone());
+    add(
+        "--ttl-hours",
+        given.ttl_hours.map(|hours| hours.to_string()),
+    );
+    add("--semantic-session-id", given.semantic_session_id.clone());
     words.join(" ")
 }
 
