@@ -1,20 +1,11 @@
 //! Whose the lease of a checkout is, and who may change it.
 
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::common::{BIN, Env, Run};
-
-fn lease(repo: &Path) -> PathBuf {
-    repo.join(".orchestrator/session.lock")
-}
-
-fn session(env: &Env, repo: &Path, args: &str) -> Run {
-    let args = format!("--format json session {args}");
-    env.call(repo).args(&args).run()
-}
+use crate::common::{BIN, Env};
+use crate::stage::{lease, session};
 
 #[test]
 fn a_second_session_is_blocked_and_nothing_is_changed() {

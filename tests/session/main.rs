@@ -11,4 +11,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod failing;
+mod hosts;
 mod leases;
+mod peers;
+mod questions;
+mod running;
+mod stage;

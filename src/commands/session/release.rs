@@ -5,7 +5,9 @@ use crate::cli;
 use crate::error::Result;
 use crate::exit::Exit;
 use crate::locks::session::Content;
-use crate::report::{Action, Outcome, Report, SessionRefusal, SessionReleased, Status};
+use crate::report::{
+    Action, Outcome, Report, SessionRefusal, SessionRefused, SessionReleased, Status,
+};
 use crate::store::session::Change;
 
 /// Takes the caller's lease away.
@@ -14,34 +16,40 @@ use crate::store::session::Change;
 /// No session was named.
 pub(super) fn release(args: &cli::SessionOver, here: &Here<'_>) -> Result<Outcome> {
     let id = required(&args.id)?;
-    match let_go(here, &id) {
-        Ok(outcome) => Ok(outcome),
-        Err(error) => here.degraded(id, error),
-    }
+    let action = match let_go(here, &id) {
+        Ok(Ok(action)) => action,
+        Ok(Err(refused)) => return Ok(refusal(*refused)),
+        Err(error) => return here.degraded(id, error),
+    };
+    let report = SessionReleased {
+        status: Status::Success,
+        session_id: id,
+        action,
+        lock_path: here.lock_path(),
+    };
+    let report = Report::SessionReleased(report);
+    Ok(Outcome::new(report, Exit::SUCCESS))
 }
+
+/// What letting go came to: `Released`, `Noop`, or why it was refused.
+pub(super) type LetGo = std::result::Result<Action, Box<SessionRefused>>;
 
 /// Takes the lease of the session `id` away, if it is noted.
 ///
 /// # Errors
 /// A system call failed.
-pub(super) fn let_go(here: &Here<'_>, id: &str) -> Result<Outcome> {
-    let over = |action| {
-        let report = SessionReleased {
-            status: Status::Success,
-            session_id: id.to_owned(),
-            action,
-            lock_path: here.lock_path(),
-        };
-        Outcome::new(Report::SessionReleased(report), Exit::SUCCESS)
-    };
+pub(super) fn let_go(here: &Here<'_>, id: &str) -> Result<LetGo> {
     let updated = here.store.update(|content| {
-        let refused = |reason| (Change::Nothing, refusal(here.refused(id, reason, content)));
+        let refused = |reason| {
+            let refused = here.refused(id, reason, content);
+            (Change::Nothing, Err(Box::new(refused)))
+        };
         match content {
             Content::Held(lease) if lease.session_id == id => {
-                (Change::Remove, over(Action::Released))
+                (Change::Remove, Ok(Action::Released))
             }
             Content::Held(_) => refused(SessionRefusal::NotYours),
-            Content::Free => (Change::Nothing, over(Action::Noop)),
+            Content::Free => (Change::Nothing, Ok(Action::Noop)),
             Content::Corrupt => refused(SessionRefusal::Corrupt),
         }
     });

@@ -15,9 +15,10 @@ use crate::cli;
 use crate::commands::running::{Manner, run_at_once};
 use crate::commands::waiting::Patience;
 use crate::error::Result;
-use crate::report::{Action, Outcome, Report, Status};
+use crate::report::{Action, Outcome, Report, SessionRefusal, Status};
 use crate::run;
 use crate::sys::signals::{self, Signals};
+use crate::text;
 use crate::wait::Senses;
 
 /// Notes a session, runs a command as that session, and takes the lease away.
@@ -58,9 +59,21 @@ pub(super) fn run(args: &cli::SessionRun, here: &Here<'_>) -> Result<Outcome> {
         "another session was noted when the command had ended",
         &here.context.voice,
     );
-    if began && let Err(error) = let_go(here, &terms.session_id) {
+    if began {
         let voice = &here.context.voice;
-        voice.warn(format!("the lease stays until its TTL has passed: {error}"));
+        match let_go(here, &terms.session_id) {
+            Ok(Err(refused)) if refused.reason == SessionRefusal::Corrupt => {
+                let path = text::visible(&refused.lock_path);
+                voice.warn(format!(
+                    "{path} makes no sense any more, and is left as it is"
+                ));
+            }
+            // Where it is another's, that it was lost has been said.
+            Ok(_) => {}
+            Err(error) => {
+                voice.warn(format!("the lease stays until its TTL has passed: {error}"));
+            }
+        }
     }
     ended
 }

@@ -8,8 +8,8 @@ use crate::report::{
 };
 use crate::text;
 
-/// What two sessions in one checkout do to each other.
-const WHY_ALONE: &str = "Two sessions in one checkout overwrite each other's work.";
+/// Why one session in a checkout is enough.
+const WHY_ALONE: &str = "What two sessions write in one checkout gets mixed up.";
 
 /// "session abc (feature, the review), on box, pid 12, begun 2h ago, heard of 3m ago".
 fn session(it: &SessionNoted, style: &Style) -> String {
@@ -88,8 +88,8 @@ pub(super) fn blocked(it: &SessionBlocked, style: &Style) -> Vec<String> {
     let mut lines = vec![format!("{label} {who}, {what}.{far}")];
     lines.push(match it.recommendation {
         Recommendation::Abort => format!(
-            "Best: leave it alone, and begin when it is over. {WHY_ALONE} If it is certainly gone: git \
-             locks session take"
+            "Best: leave it alone, and begin when it is over. {WHY_ALONE} Where you know that it has \
+             ended: git locks session take"
         ),
         Recommendation::Reclaim => {
             "Best: take its place, since it has most likely ended: git locks session take".to_owned()
@@ -306,14 +306,14 @@ pub fn question(it: &SessionBlocked, style: &Style) -> String {
             format!(
                 "A {who}, is noted here and has been silent for longer than its time to live.{far}"
             ),
-            "Take its place: if it has ended, nothing of it is lost",
+            "Take its place: silent for so long, it has most likely ended",
         ),
         _ => (
             format!("Another {who}, is at work in this checkout.{far}"),
-            "Take its place: only when it is certainly gone; it is not stopped by this",
+            "Take its place: it is not told, and goes on writing here unless it has ended",
         ),
     };
-    let leave = format!("Leave it alone: nothing is written. {WHY_ALONE}");
+    let leave = format!("Leave it alone, and everything as it is. {WHY_ALONE}");
     let (first, second) = match it.recommendation {
         Recommendation::Abort => (leave.as_str(), take),
         Recommendation::Reclaim => (take, leave.as_str()),
