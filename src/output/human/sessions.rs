@@ -45,6 +45,13 @@ fn as_session(lead: &str, verb: &str, id: &str) -> Option<String> {
     Some(format!("{lead}: git locks session {verb} {id}"))
 }
 
+/// The command by which a session takes the place of whichever is noted.
+fn take(id: Option<&str>) -> String {
+    let id = id.and_then(|id| option("--session-id", id));
+    let id = id.map_or_else(String::new, |id| format!(" {id}"));
+    format!("git locks session take --mode MODE{id}")
+}
+
 fn path(path: &str) -> String {
     text::visible(path)
 }
@@ -71,12 +78,13 @@ pub(super) fn leased(it: &SessionLeased, style: &Style) -> Vec<String> {
 pub(super) fn blocked(it: &SessionBlocked, style: &Style) -> Vec<String> {
     let label = style.wait("Blocked:");
     let lock = path(&it.lock_path);
+    let take = take(Some(&it.session_id));
     let Some(existing) = &it.existing else {
         return vec![
             format!(
                 "{label} {lock} makes no sense, so it cannot be told whether a session is at work here."
             ),
-            "Next: look at it, then put it aside and begin: git locks session take".to_owned(),
+            format!("Next: look at it, then put it aside and begin: {take}"),
         ];
     };
     let who = session(existing, style);
@@ -89,10 +97,10 @@ pub(super) fn blocked(it: &SessionBlocked, style: &Style) -> Vec<String> {
     lines.push(match it.recommendation {
         Recommendation::Abort => format!(
             "Best: leave it alone, and begin when it is over. {WHY_ALONE} Where you know that it has \
-             ended: git locks session take"
+             ended: {take}"
         ),
         Recommendation::Reclaim => {
-            "Best: take its place, since it has most likely ended: git locks session take".to_owned()
+            format!("Best: take its place, since it has most likely ended: {take}")
         }
     });
     lines
@@ -155,7 +163,10 @@ pub(super) fn checked(it: &SessionChecked, style: &Style) -> Vec<String> {
         }
         (Status::Corrupt, _) => vec![
             format!("{} {lock} makes no sense.", style.bad("Corrupt:")),
-            "Next: look at it, then put it aside and begin: git locks session take".to_owned(),
+            format!(
+                "Next: look at it, then put it aside and begin: {}",
+                take(None)
+            ),
         ],
         (Status::Unreadable, _) => {
             let why = it.error.as_deref().map_or_else(String::new, text::visible);

@@ -6,6 +6,7 @@ mod human;
 mod kernels;
 mod machine;
 mod samples;
+mod sessions;
 mod snapshots;
 mod status;
 mod timeline;

@@ -2,6 +2,7 @@
 
 pub(super) mod builds;
 pub(super) mod kernels;
+pub(super) mod sessions;
 pub(super) mod timeline;
 
 use super::NOW;
@@ -246,6 +247,7 @@ pub(super) fn all() -> Vec<Report> {
     let mut reports = others();
     reports.extend(builds::all());
     reports.extend(kernels::all());
+    reports.extend(sessions::all());
     reports.extend(timeline::all());
     reports
 }

@@ -2,6 +2,7 @@
 
 mod builds;
 mod kernels;
+mod sessions;
 mod timeline;
 
 use super::samples::{all, others};
@@ -366,6 +367,9 @@ fn every_report_reads_as_it_always_did() {
     read_as(&others(), &EXPECTED);
     read_as(&super::samples::builds::all(), &builds::EXPECTED);
     read_as(&super::samples::kernels::all(), &kernels::EXPECTED);
+    read_as(&super::samples::sessions::looks(), &sessions::EXPECTED);
+    let changes = super::samples::sessions::changes();
+    read_as(&changes, &sessions::changes::EXPECTED);
     read_as(&super::samples::timeline::all(), &timeline::EXPECTED);
 }
 
