@@ -38,6 +38,7 @@ pub struct Cli {
 
 /// Options that every verb takes.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Act as if started in DIR; given several times, each is relative to the one before
     #[arg(short = 'C', value_name = "DIR", global = true, value_parser = OsStringValueParser::new().map(PathBuf::from))]
@@ -45,7 +46,7 @@ pub struct Global {
     /// How to print the report [default: human on a terminal, toon otherwise]
     #[arg(long, value_name = "FORMAT", value_enum, global = true)]
     pub format: Option<Format>,
-    /// Exit 0 whenever a report was printed, for callers that read `status`
+    /// Exit 0 whenever a report was printed, for callers that read `status`; `run` takes no notice
     #[arg(long, global = true)]
     pub exit_zero: bool,
     /// Print no notes on standard error

@@ -95,6 +95,10 @@ fn what_lives_is_looked_up_where_it_belongs() {
         Some(Live::Bots)
     );
     assert_eq!(live("-C "), Some(Live::Worktrees));
+    assert_eq!(live("log --lock "), Some(Live::Locks));
+    assert_eq!(live("log --event="), Some(Live::Events));
+    assert_eq!(live("hook install --protect "), Some(Live::Branches));
+    assert_eq!(live("session run --mode "), Some(Live::Modes));
     assert_eq!(live("merge acquire --reason "), None);
     assert_eq!(live("merge acquire "), None);
 }

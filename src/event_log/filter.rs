@@ -10,6 +10,17 @@ use crate::text;
 /// The locks that the timeline tells of.
 pub const LOCKS: [&str; 3] = ["merge", "build", "rate-window"];
 
+/// The events that git-locks itself tells of, and what they say.
+pub const EVENTS: [(&str, &str); 7] = [
+    ("acquired", "somebody got a lock, or a slot"),
+    ("blocked", "somebody has to wait"),
+    ("claimed", "somebody got a rate window"),
+    ("exhausted", "a rate window has no attempts left"),
+    ("reaped-stale", "a slot was taken after too long"),
+    ("reclaimed", "somebody got the lock of one who is gone"),
+    ("released", "somebody let go"),
+];
+
 /// What `--since` may be.
 const SINCE_HINT: &str = "it is a duration such as 90s, 12h or 7d, a day such as 2026-11-30, a moment in UTC such as \
      2026-11-30T08:00:00Z, or @ and seconds since 1970";

@@ -32,7 +32,7 @@ use crate::report::{Recommendation, SessionReason, SessionState};
 use crate::sys::host::{Host, Relation};
 use crate::text;
 
-pub use modes::{Beside, ModeClass, beside, mode_class};
+pub use modes::{Beside, MODES, ModeClass, beside, mode_class};
 
 /// For how many hours after its last heartbeat a session is active, where nothing else is said.
 pub const DEFAULT_TTL_HOURS: f64 = 4.0;

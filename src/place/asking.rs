@@ -54,6 +54,23 @@ pub fn has_ref(git_dir: &Path, root: &Path, name: &str) -> Result<bool> {
     Ok(output.status.success())
 }
 
+/// The names of the branches in the repository whose common git directory is `common_dir`; those that are
+/// no UTF-8 are left out.
+///
+/// # Errors
+/// git cannot be asked, or cannot tell.
+pub fn branches(common_dir: &Path) -> Result<Vec<String>> {
+    let arguments = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"].map(OsStr::new);
+    let failed = |why: &str| cannot_ask(common_dir, why);
+    let output = git_of(common_dir, common_dir, &arguments).map_err(|e| failed(&reason(&e)))?;
+    if !output.status.success() {
+        return Err(failed("it cannot list the branches"));
+    }
+    let names = output.stdout.split(|byte| *byte == b'\n');
+    let names = names.filter_map(|name| String::from_utf8(name.to_vec()).ok());
+    Ok(names.filter(|name| !name.is_empty()).collect())
+}
+
 /// Where git keeps its own commands, and looks for others before `PATH`.
 ///
 /// # Errors

@@ -40,6 +40,21 @@ fn it_tells_who_is_there() {
         ["--session-id=s-1"]
     );
     assert_eq!(words(env, repo, "-C "), [repo.to_str().expect("a path")]);
+    env.git(repo, "branch release/1.0");
+    assert_eq!(
+        words(env, repo, "hook install --protect "),
+        ["main", "release/1.0"]
+    );
+    env.git(repo, "branch -D release/1.0");
+    let locks = ["merge", "build", "rate-window"];
+    assert_eq!(words(env, repo, "log --lock "), locks);
+    for (line, word) in [
+        ("log --event ", "reclaimed"),
+        ("session acquire --mode ", "repo-audit"),
+    ] {
+        let offered = words(env, repo, line);
+        assert!(offered.iter().any(|offered| offered == word), "{offered:?}");
+    }
     same_tree(&before, &tree(repo));
     plan(repo, "planned");
     for odd in ["Not A Plan", "$(x)"] {

@@ -13,14 +13,25 @@ pub enum ModeClass {
     Unknown,
 }
 
+/// The modes that are known, and their classes.
+pub const MODES: [(&str, ModeClass); 10] = [
+    ("feature", ModeClass::Parallel),
+    ("deep", ModeClass::Parallel),
+    ("bootstrap", ModeClass::Exclusive),
+    ("housekeeping", ModeClass::Exclusive),
+    ("memory-cleanup", ModeClass::Exclusive),
+    ("discovery", ModeClass::AlwaysOk),
+    ("evolve", ModeClass::AlwaysOk),
+    ("plan", ModeClass::AlwaysOk),
+    ("portfolio", ModeClass::AlwaysOk),
+    ("repo-audit", ModeClass::AlwaysOk),
+];
+
 /// The class of a mode; `None` where none is noted.
 pub fn mode_class(mode: Option<&str>) -> ModeClass {
-    match mode {
-        Some("bootstrap" | "housekeeping" | "memory-cleanup") => ModeClass::Exclusive,
-        Some("deep" | "feature") => ModeClass::Parallel,
-        Some("discovery" | "evolve" | "plan" | "repo-audit" | "portfolio") => ModeClass::AlwaysOk,
-        _ => ModeClass::Unknown,
-    }
+    let mut known = MODES.iter();
+    let known = known.find(|(name, _)| mode == Some(*name));
+    known.map_or(ModeClass::Unknown, |(_, class)| *class)
 }
 
 /// How a session stands with those at work in other worktrees. The number is that of the peer that
