@@ -17,3 +17,4 @@ mod links;
 mod mentions;
 mod pages;
 mod scene;
+mod settings;
