@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::common::{Call, Env};
-use crate::pages::{all, read};
+use crate::pages::{all, read, root};
 
 /// What stands between backticks on a line, and in the two lines together where it is broken.
 fn spans(text: &str) -> Vec<&str> {
@@ -118,6 +118,37 @@ fn every_command_that_is_mentioned_exists() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(seen > 100, "{seen}");
+}
+
+/// The page that `git help` or `man` would show.
+fn page(span: &str) -> Option<String> {
+    let asked = span.strip_prefix("git help ");
+    if let Some(asked) = asked {
+        // What git does not know as a command of its own gets no dash.
+        return Some(match asked {
+            "locks" => "git-locks".to_owned(),
+            asked if asked.starts_with("git") => asked.to_owned(),
+            asked => format!("git{asked}"),
+        });
+    }
+    let page = span.strip_prefix("man ")?;
+    (!page.starts_with('-')).then(|| page.to_owned())
+}
+
+#[test]
+fn every_page_that_is_mentioned_is_there() {
+    let mut seen = 0;
+    for file in all() {
+        let (lines, _) = read(&file);
+        for (number, line) in lines {
+            for page in spans(&line).into_iter().filter_map(page) {
+                let there = root().join("man").join(format!("{page}.1")).is_file();
+                assert!(there, "{file}:{number}: there is no page {page}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 1, "{seen}");
 }
 
 #[test]
