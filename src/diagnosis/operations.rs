@@ -25,15 +25,30 @@ pub enum Operation {
 impl Operation {
     /// What tells of each, by its path in the git directory of the checkout. A bisection may have another
     /// inside of it; of the others the first is the one that is under way, and what follows is its own.
-    pub const SIGNS: [(&'static str, Self); 7] = [
+    pub const SIGNS: [(&'static str, Self); 8] = [
         ("rebase-merge", Self::Rebase),
         ("rebase-apply/applying", Self::Am),
         ("rebase-apply", Self::Rebase),
         ("MERGE_HEAD", Self::Merge),
         ("CHERRY_PICK_HEAD", Self::CherryPick),
         ("REVERT_HEAD", Self::Revert),
+        (Self::SEQUENCE, Self::CherryPick),
         ("BISECT_LOG", Self::Bisect),
     ];
+
+    /// What is left of several picks or reverts between two of them, such as after the one that did not
+    /// apply was committed by hand.
+    pub const SEQUENCE: &'static str = "sequencer";
+
+    /// Which of the two a sequence is whose list of what is to be done begins with `todo`. What does not
+    /// say counts as picks: git ends both in the same way.
+    pub fn of_sequence(todo: &[u8]) -> Self {
+        let todo = todo.trim_ascii_start();
+        match todo.strip_prefix(b"revert") {
+            Some([b' ' | b'\t', ..]) => Self::Revert,
+            _ => Self::CherryPick,
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {

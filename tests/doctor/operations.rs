@@ -70,6 +70,36 @@ fn each_of_them_needs_a_person_until_it_is_over() {
 }
 
 #[test]
+fn a_sequence_between_two_steps() {
+    for (name, begin) in [
+        ("cherry-pick", "cherry-pick other~1 other"),
+        ("revert", "revert --no-edit other~1 other"),
+    ] {
+        let stage = Stage::new();
+        diverge(&stage.env, &stage.main);
+        let begin: Vec<&str> = begin.split(' ').collect();
+        stage.env.try_git(&stage.main, &begin);
+        // The one that did not apply is committed by hand, and the rest forgotten.
+        fs::write(stage.main.join("file"), "mine\n").expect("resolved");
+        stage.env.git(&stage.main, "commit -qam by-hand");
+        let git_dir = stage.main.join(".git");
+        for head in ["CHERRY_PICK_HEAD", "REVERT_HEAD"] {
+            assert!(!git_dir.join(head).exists(), "{head} is there");
+        }
+        let run = stage.doctor("--fix").exits(1);
+        assert_eq!(kinds(&run), ["unfinished-operation"], "{run:#?}");
+        let finding = the(&run, "unfinished-operation");
+        assert_eq!(path_of(&finding), git_dir.join("sequencer"));
+        let what = finding["what"].as_str().expect("what");
+        assert!(what.starts_with(&format!("a {name} is")), "{what}");
+        let action = finding["action"].as_str().expect("what to do");
+        assert!(action.ends_with(&format!("{name} --abort")), "{action}");
+        stage.env.git(&stage.main, &format!("{name} --abort"));
+        stage.is_well();
+    }
+}
+
+#[test]
 fn am_is_told_from_rebase() {
     let stage = Stage::new();
     diverge(&stage.env, &stage.main);
