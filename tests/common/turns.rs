@@ -731,6 +731,12 @@ pub fn records(main: &Path) -> serde_json::Value {
 #[track_caller]
 pub fn edit_records(main: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     let _guard = take_guard(main);
+    edit_records_inside(main, edit);
+}
+
+/// The same, where the caller is inside the guard.
+#[track_caller]
+pub fn edit_records_inside(main: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     let mut all = records(main);
     edit(&mut all);
     let path = main.join(".git/git-locks/merge.json");

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::common::DEADLINE;
 use crate::common::fixture::{base, keep_plans, plan_worktree, queue_file, same_tree, tree};
-use crate::common::turns::edit_records;
+use crate::common::turns::{edit_records, edit_records_inside, take_guard, waits_for};
 use crate::stage::{OLD, Stage, age, kinds, leave, path_of, succeeds, the};
 
 /// Provokes a finding of `kind` at a path, which only `--fix` removes.
@@ -104,6 +105,29 @@ fn the_temporary_file_of_a_grant_that_was_cut_off_is_no_leftover() {
     leave(&other, "alpha\n", OLD);
     is_removed(&stage, "temporary-file", &other);
     assert!(temp.exists());
+}
+
+#[test]
+fn a_temporary_file_that_a_grant_names_meanwhile_is_a_leftover_no_longer() {
+    let stage = Stage::new();
+    stage.env.merge(&stage.main, "acquire --as alpha").exits(0);
+    let (temp, other) = (".git-locks-cut.tmp", ".git-locks-other.tmp");
+    let [temp_path, other_path] = [temp, other].map(|name| base(&stage.main).join(name));
+    leave(&temp_path, "alpha\n", OLD);
+    leave(&other_path, "alpha\n", OLD);
+    // Both are looked at before the guard is asked for, and man after that.
+    let inside = take_guard(&stage.main);
+    let asked = stage.env.path("asked");
+    let man = format!("#!/bin/sh\n: >'{}'\n", asked.display());
+    fs::write(stage.env.path("bin/man"), man).expect("a program");
+    let mut fixing = stage.call(&stage.main).args("--fix").start();
+    waits_for("the last look", DEADLINE, || asked.exists().then_some(()));
+    edit_records_inside(&stage.main, |all| {
+        all["participants"]["alpha"]["grant"]["temp"] = temp.into();
+    });
+    drop(inside);
+    fixing.wait(DEADLINE).exits(0);
+    assert!(temp_path.exists() && !other_path.exists());
 }
 
 #[test]
