@@ -63,8 +63,31 @@ const DEFAULT_HOOK_WAIT: Duration = Duration::from_secs(300);
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
 
 /// The settings that hold in `place`.
+///
+/// # Errors
+/// One of them makes no sense.
 pub fn load(place: &Place) -> Result<Settings> {
+    let (settings, amiss) = load_mended(place);
+    first(amiss).map_or(Ok(settings), Err)
+}
+
+/// The same, with the default in the place of what makes no sense; and what is wrong with that.
+pub fn load_mended(place: &Place) -> (Settings, Vec<Error>) {
     settings(&|setting| setting.find(Some(place)))
+}
+
+/// What makes no sense of everything that can be set for a caller in `cwd`.
+pub fn amiss(place: &Place, cwd: &Path) -> Vec<Error> {
+    let (_, mut amiss) = load_mended(place);
+    amiss.extend(output_format(Some(place)).err());
+    amiss.extend(exit_zero().err());
+    amiss.extend(all_build_slots(place, cwd).err());
+    amiss.extend(hook_wait(place).err());
+    amiss
+}
+
+fn first(errors: Vec<Error>) -> Option<Error> {
+    errors.into_iter().next()
 }
 
 /// Whether prompts and terminals show a title in `place`: of the settings, this one alone.
@@ -268,26 +291,30 @@ impl Setting {
     }
 }
 
-/// The settings that `find` gives, with the defaults of the others.
-fn settings(find: &dyn Fn(Setting) -> Option<Set>) -> Result<Settings> {
-    let lasting = |setting, default| match find(setting) {
-        Some(found) => found.read(positive, &format!("{DURATION_HINT}, and longer than 0")),
-        None => Ok(Duration::from_secs(default)),
+/// The settings that `find` gives, with the defaults of the others and of what makes no sense; and what is
+/// wrong with that.
+fn settings(find: &dyn Fn(Setting) -> Option<Set>) -> (Settings, Vec<Error>) {
+    let lasting = |setting| {
+        let hint = format!("{DURATION_HINT}, and longer than 0");
+        find(setting).map(|found| found.read(positive, &hint))
     };
-    let or_none = |setting, default| match find(setting) {
-        Some(found) => found.read(duration, DURATION_HINT),
-        None => Ok(Duration::from_secs(default)),
+    let or_none = |setting| find(setting).map(|found| found.read(duration, DURATION_HINT));
+    let mut amiss = Vec::new();
+    let mut sense = |read: Option<Result<Duration>>| read?.map_err(|e| amiss.push(e)).ok();
+    let mut settings = Settings {
+        ttl: sense(lasting(TTL)).unwrap_or(Duration::from_secs(3600)),
+        ticket_ttl: sense(lasting(TICKET_TTL)).unwrap_or(Duration::from_secs(900)),
+        pass_over: Some(sense(or_none(PASS_OVER)).unwrap_or(Duration::from_secs(120)))
+            .filter(|after| !after.is_zero()),
+        guard_timeout: sense(or_none(GUARD_TIMEOUT)).unwrap_or(Duration::from_secs(30)),
+        wait_timeout: sense(or_none(WAIT_TIMEOUT)),
+        title: true,
     };
-    Ok(Settings {
-        ttl: lasting(TTL, 3600)?,
-        ticket_ttl: lasting(TICKET_TTL, 900)?,
-        pass_over: Some(or_none(PASS_OVER, 120)?).filter(|after| !after.is_zero()),
-        guard_timeout: or_none(GUARD_TIMEOUT, 30)?,
-        wait_timeout: find(WAIT_TIMEOUT)
-            .map(|found| found.read(duration, DURATION_HINT))
-            .transpose()?,
-        title: truth(find(TITLE))?,
-    })
+    match truth(find(TITLE)) {
+        Ok(title) => settings.title = title,
+        Err(error) => amiss.push(error),
+    }
+    (settings, amiss)
 }
 
 /// A boolean that is true where nothing is said.
@@ -363,12 +390,13 @@ mod tests {
     }
 
     fn given(key: &'static str, text: &'static str) -> Result<Settings> {
-        settings(&|setting| {
+        let (settings, amiss) = settings(&|setting| {
             (setting.key == key).then(|| Set {
                 source: key,
                 text: text.to_owned(),
             })
-        })
+        });
+        first(amiss).map_or(Ok(settings), Err)
     }
 
     #[test]
@@ -411,6 +439,39 @@ mod tests {
         let message = given("locks.ttl", "soon\n").map_err(|error| error.message().to_owned());
         assert_eq!(message.err().as_deref(), Some("locks.ttl is 'soon\\n'"));
         assert!(given("locks.title", "perhaps").is_err());
+    }
+
+    #[test]
+    fn what_makes_no_sense_gives_way_to_the_default_and_to_nothing_else() {
+        let (settings, amiss) = settings(&|setting| {
+            let text = match setting.key {
+                "locks.ttl" => "0",
+                "locks.passOver" => "soon",
+                "locks.waitTimeout" => "never",
+                "locks.title" => "perhaps",
+                "locks.guardTimeout" => "1s",
+                _ => return None,
+            };
+            Some(Set {
+                source: setting.key,
+                text: text.to_owned(),
+            })
+        });
+        let expected = Settings {
+            guard_timeout: Duration::from_secs(1),
+            ..given("none.set", "").expect("the defaults")
+        };
+        assert_eq!(settings, expected);
+        let said: Vec<&str> = amiss.iter().map(Error::message).collect();
+        assert_eq!(
+            said,
+            [
+                "locks.ttl is '0'",
+                "locks.passOver is 'soon'",
+                "locks.waitTimeout is 'never'",
+                "locks.title is 'perhaps'"
+            ]
+        );
     }
 
     #[test]

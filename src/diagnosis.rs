@@ -7,6 +7,7 @@
 //! - [`clocks`]: times that cannot be right
 //! - [`slots`]: numbers of slots that do not agree
 //! - [`operations`]: what git has under way in the main checkout
+//! - [`sessions`]: leases that make no sense, or are over
 //! - [`layout`]: where other programs may look, and we do not
 
 pub mod account;
@@ -15,4 +16,5 @@ pub mod holders;
 pub mod layout;
 pub mod operations;
 pub mod participants;
+pub mod sessions;
 pub mod slots;

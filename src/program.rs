@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 
 use crate::cli::{self, Cli, Color, Family, Format, Global, Refusal};
-use crate::commands::context::Context;
+use crate::commands::context::{Context, Needs};
 use crate::commands::{self, Failure};
 use crate::config;
 use crate::error::Error;
@@ -72,18 +72,28 @@ fn answer(cli: &Cli, printing: &mut Printing) -> Result<Outcome, Failure> {
     if let Some(outcome) = commands::run_apart(cli, &printing.voice()) {
         return Ok(outcome?);
     }
-    printing.format = printing.format.or(config::output_format(None)?);
-    config::exit_zero()?;
+    let needs = commands::needs(cli);
+    let format = heed(config::output_format(None), needs)?;
+    printing.format = printing.format.or(format);
+    heed(config::exit_zero(), needs)?;
     commands::enter_directories(&cli.global)?;
     if let Family::Man(args) = &cli.family {
         return Ok(commands::man::run(args)?);
     }
-    let mut context = Context::find(printing.voice(), commands::needs(cli))?;
+    let mut context = Context::find(printing.voice(), needs)?;
     if printing.format.is_none() {
-        printing.format = config::output_format(Some(&context.place))?;
+        printing.format = heed(config::output_format(Some(&context.place)), needs)?;
     }
     context.human = printing.format() == Format::Human;
     commands::run(cli, &context, &printing.page())
+}
+
+/// What a setting says; nothing where it makes no sense and the command is one that tells of such.
+fn heed<T: Default>(read: Result<T, Error>, needs: Needs) -> Result<T, Error> {
+    match read {
+        Err(_) if needs == Needs::Whatever => Ok(T::default()),
+        read => read,
+    }
 }
 
 impl Printing {

@@ -38,6 +38,9 @@ pub enum Needs {
     Nothing,
     /// A repository, wherever its state is kept.
     Repository,
+    /// As much as there is: the command tells of a repository that git refuses and of settings that make
+    /// no sense, and goes on without.
+    Whatever,
 }
 
 /// Where the command runs and what holds there.
@@ -47,6 +50,8 @@ pub struct Context {
     pub cwd: PathBuf,
     /// Where state lives.
     pub place: Place,
+    /// Why the repository that is here cannot be used, where the command goes on as if there were none.
+    pub refused: Option<Error>,
     /// The settings that hold there.
     pub settings: Settings,
     /// This host, looked up at most once.
@@ -64,15 +69,30 @@ impl Context {
     /// There is no repository here, or a setting makes no sense.
     pub fn find(voice: Voice, needs: Needs) -> Result<Self> {
         let cwd = place::current_dir()?;
+        let mut refused = None;
         let place = match needs {
             Needs::State => Place::find(&cwd)?,
             Needs::Nothing => Place::find_anywhere(&cwd)?,
             Needs::Repository => Place::find_repository(&cwd)?,
+            Needs::Whatever => match Place::find_anywhere(&cwd) {
+                Ok(place) => place,
+                Err(error) => {
+                    let Some(place) = Place::without_repository(&cwd) else {
+                        return Err(error);
+                    };
+                    refused = Some(error);
+                    place
+                }
+            },
         };
-        let settings = config::load(&place)?;
+        let settings = match needs {
+            Needs::Whatever => config::load_mended(&place).0,
+            _ => config::load(&place)?,
+        };
         Ok(Self {
             cwd,
             place,
+            refused,
             settings,
             host: OnceCell::new(),
             voice,

@@ -3,6 +3,9 @@
 //! **Looking** takes no guard and writes nothing. What cannot be looked at is a finding itself, and keeps
 //! nothing else from being looked at.
 //!
+//! A repository that cannot be used is a finding too: the machine is looked at as if from outside of it. A
+//! setting that makes no sense is one, and the default holds meanwhile. Either way nothing is removed.
+//!
 //! **`--fix`** removes only what is provably nobody's, each thing in the way in which the locks themselves
 //! tidy up, and only after looking again:
 //!
@@ -14,13 +17,14 @@
 //! | witnesses | ours, of an id that takes part no longer, while everybody who does is known | inside the guard |
 //! | titles | an hour old, of an id that takes part no longer | by itself |
 //!
-//! A lock, an entry of a queue, and a copy of a corrupt file, which somebody may still need, are never
-//! touched; nothing is where locks are not known to tell of every process (a file system that is not
-//! local). A crash in between leaves the rest for the next call.
+//! A lock, an entry of a queue, the lease of a session, and a copy of a corrupt file, which somebody may
+//! still need, are never touched; nothing is where locks are not known to tell of every process (a file
+//! system that is not local). A crash in between leaves the rest for the next call.
 
 mod copies;
 mod cure;
 mod file_systems;
+mod ground;
 mod guards;
 mod install;
 mod layout;
@@ -28,6 +32,7 @@ mod operations;
 mod patient;
 mod presence;
 mod remedy;
+mod sessions;
 mod temporary;
 mod titles;
 mod tracked;
@@ -100,13 +105,17 @@ fn note(found: &mut Vec<Found>, looked: Result<Vec<Found>>) {
 /// None: what cannot be looked at is a finding.
 pub fn run(args: &DoctorArgs, context: &Context) -> Result<Outcome> {
     let (patient, mut found) = Patient::examine(context);
-    let looks: [Look; 10] = [
+    let ground = ground::look(context);
+    let is_firm = ground.is_empty();
+    found.extend(ground);
+    let looks: [Look; 11] = [
         copies::look,
         file_systems::look,
         guards::look,
         layout::look,
         operations::look,
         presence::look,
+        sessions::look,
         temporary::look,
         titles::look,
         tracked::look,
@@ -116,8 +125,11 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Outcome> {
         note(&mut found, look(&patient));
     }
     found.extend(install::look());
-    if args.fix {
+    if args.fix && is_firm {
         cure::apply(&patient, &mut found);
+    } else if args.fix {
+        let first = "first see to the settings and the repository";
+        context.voice.warn(format!("nothing was removed: {first}"));
     }
     let participants = patient.into_rows();
     let mut findings: Vec<Finding> = found.into_iter().map(|found| found.finding).collect();

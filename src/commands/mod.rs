@@ -96,11 +96,11 @@ pub fn needs(cli: &Cli) -> Needs {
         Family::Build(_)
         | Family::Status(_)
         | Family::Log(_)
-        | Family::Doctor(_)
         | Family::Prompt(_)
         | Family::Completions(_)
         | Family::Complete(_)
         | Family::Man(_) => Needs::Nothing,
+        Family::Doctor(_) => Needs::Whatever,
         Family::Repo(_)
         | Family::Worktree(_)
         | Family::Session(_)

@@ -110,6 +110,13 @@ impl Place {
         }
     }
 
+    /// The place seen from `cwd` as if there were no repository; none where the home root is not ours.
+    pub fn without_repository(cwd: &Path) -> Option<Self> {
+        let plan_dir = plan_dir_name(env::var_os("PLAN_DIR_NAME").as_deref());
+        let plan_dir = plan_dir.or_else(|_| plan_dir_name(None)).ok()?;
+        Some(Self::outside(&Home::find(cwd).ok()?, plan_dir))
+    }
+
     /// The project that the caller, in `cwd`, works on, as entries of the whole machine name it.
     pub fn project_root(&self, cwd: &Path) -> PathBuf {
         let repository = self.main_root.as_ref().or(self.common_dir.as_ref());

@@ -37,6 +37,10 @@ pub enum Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
+    /// The repository cannot be used.
+    UnusableRepository,
+    /// A setting makes no sense.
+    BadSetting,
     /// Something could not be looked at.
     Unreadable,
     /// A state file holds something that is no state.
@@ -63,6 +67,8 @@ pub enum FindingKind {
     UnknownHolder,
     /// A holder whose plan is gone and whose worktree is live.
     RecoveringHolder,
+    /// The lease of a session that is over.
+    StaleSession,
     /// Those who take part go by different numbers of slots.
     SlotCounts,
     /// git has a merge or the like under way in the main checkout.

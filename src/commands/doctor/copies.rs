@@ -21,7 +21,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
         documents.push(run_configuration::path(&place.base));
         let records = place.ours.join("merge.json");
         found.extend(records_finding(&records));
-        found.extend(copies(&records)?);
+        found.extend(beside(&records)?);
     }
     documents.extend(patient.build_store().map(|store| store.queue_path));
     for document in documents {
@@ -30,7 +30,7 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
             Ok(_) => {}
             Err(error) => found.push(error.into()),
         }
-        found.extend(copies(&document)?);
+        found.extend(beside(&document)?);
     }
     Ok(found)
 }
@@ -52,7 +52,7 @@ fn corrupt(path: &Path) -> Found {
 }
 
 /// The copies of the file at `path` that were set aside.
-fn copies(path: &Path) -> Result<Vec<Found>> {
+pub(super) fn beside(path: &Path) -> Result<Vec<Found>> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Vec::new());
     };

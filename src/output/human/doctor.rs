@@ -2,7 +2,9 @@
 
 use super::builds::cut;
 use super::{Style, quote};
-use crate::report::{Diagnosis, Examined, Finding, LockName, Part, Severity, Staleness};
+use crate::report::{
+    Diagnosis, Examined, Finding, FindingKind, LockName, Part, Severity, Staleness,
+};
 use crate::text;
 
 pub(super) fn diagnosis(it: &Diagnosis, style: &Style) -> Vec<String> {
@@ -13,7 +15,14 @@ pub(super) fn diagnosis(it: &Diagnosis, style: &Style) -> Vec<String> {
         .collect();
     lines.extend(cut(&it.participants, |row| participant(row, style)));
     if it.participants.is_empty() {
-        lines.push("Nobody takes part in the merge lock or the build queue.".to_owned());
+        let verb = if it.findings.iter().any(hides_somebody) {
+            "was seen to take"
+        } else {
+            "takes"
+        };
+        lines.push(format!(
+            "Nobody {verb} part in the merge lock or the build queue."
+        ));
     }
     lines.push(conclusion(it, style));
     if it.findings.iter().any(is_to_be_fixed) {
@@ -25,6 +34,17 @@ pub(super) fn diagnosis(it: &Diagnosis, style: &Style) -> Vec<String> {
 /// Whether `--fix` would remove it.
 fn is_to_be_fixed(it: &Finding) -> bool {
     it.fixable && !it.fixed
+}
+
+/// Whether somebody who takes part may not have been seen for it.
+fn hides_somebody(it: &Finding) -> bool {
+    matches!(
+        it.kind,
+        FindingKind::UnusableRepository
+            | FindingKind::Unreadable
+            | FindingKind::CorruptFile
+            | FindingKind::HomeRoot
+    )
 }
 
 /// What it is, where, and what to do about it.
