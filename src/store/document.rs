@@ -31,13 +31,7 @@ impl Document {
     /// # Errors
     /// Not a regular file, too large, or not readable.
     pub fn load(path: &Path) -> Result<Self> {
-        let Some(content) = file::read(path, STATE_LIMIT)? else {
-            return Ok(Self::default());
-        };
-        if content.bytes.len() as u64 > STATE_LIMIT {
-            return Err(too_large(path));
-        }
-        Ok(Self::parse(&content.bytes))
+        Ok(Self::parse(&read(path)?))
     }
 
     /// Parses the content of a file.
@@ -154,6 +148,19 @@ impl Document {
         let staged = Temp::write(directory_of(path), text.as_bytes(), modes, false)?;
         put(staged, path, self.corrupt)
     }
+}
+
+/// The bytes of the file at `path`; none where there is no file.
+///
+/// # Errors
+/// Not a regular file, too large, or not readable.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let bytes = file::read(path, STATE_LIMIT)?.map(|content| content.bytes);
+    let bytes = bytes.unwrap_or_default();
+    if bytes.len() as u64 > STATE_LIMIT {
+        return Err(too_large(path));
+    }
+    Ok(bytes)
 }
 
 /// Puts a staged file in the place of the one at `path`; with `corrupt`, sets aside first what is

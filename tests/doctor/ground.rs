@@ -64,6 +64,10 @@ fn settings_of_the_repository_that_make_no_sense() {
     }
     assert_eq!(stage.doctor("--fix").exits(0).get("fixed"), 2);
     stage.is_well();
+    // Where no other form is asked for.
+    stage.env.git(&stage.main, "config locks.format yaml");
+    let run = stage.env.locks(&stage.main, "doctor").exits(1);
+    assert!(run.stdout.contains("locks.format is 'yaml'"), "{run:#?}");
 }
 
 #[test]

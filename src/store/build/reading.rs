@@ -37,26 +37,67 @@ impl Ahead {
     /// Reads the file at `path`, and of those who wait the first `limit`. An entry that is not read takes
     /// a fifth of the time of one that is.
     pub(super) fn load(path: &Path, limit: usize) -> Result<Self> {
-        let document = Document::load(path)?;
+        let bytes = document::read(path)?;
+        Ok(Self::parse(&bytes, limit))
+    }
+
+    fn parse(bytes: &[u8], limit: usize) -> Self {
+        if let Some(Lists { active, waiting }) = Lists::plain(bytes) {
+            let active = active.into_iter().map(RawValue::get);
+            let waiting = waiting.into_iter().map(RawValue::get);
+            return Self::of(active, waiting, limit);
+        }
+        let document = Document::parse(bytes);
         let items = |key| items(&document, key);
-        let mut waiting: Vec<Entry> = Vec::new();
+        Self {
+            corrupt: document.corrupt,
+            ..Self::of(items("active"), items("waiting"), limit)
+        }
+    }
+
+    fn of<'a>(
+        active: impl Iterator<Item = &'a str>,
+        waiting: impl Iterator<Item = &'a str>,
+        limit: usize,
+    ) -> Self {
+        let mut first: Vec<Entry> = Vec::new();
         let mut rest = 0;
-        for raw in items("waiting") {
-            if waiting.len() < limit {
-                waiting.extend(entry(raw));
+        for raw in waiting {
+            if first.len() < limit {
+                first.extend(entry(raw));
             } else {
                 rest += usize::from(is_entry(raw));
             }
         }
-        Ok(Self {
-            waiting: waiting.len() + rest,
+        Self {
+            waiting: first.len() + rest,
             state: BuildState {
-                active: items("active").filter_map(entry).collect(),
-                waiting,
+                active: active.filter_map(entry).collect(),
+                waiting: first,
                 run_log: Vec::new(),
             },
-            corrupt: document.corrupt,
-        })
+            corrupt: false,
+        }
+    }
+}
+
+/// The lists of those who take part, where they stand in the file: to copy a long one takes longer than to
+/// read it.
+#[derive(Deserialize)]
+struct Lists<'a> {
+    #[serde(borrow, default)]
+    active: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    waiting: Vec<&'a RawValue>,
+}
+
+impl<'a> Lists<'a> {
+    /// Those of a file in which nothing is odd: an object, each list a list, and there once at most.
+    fn plain(bytes: &'a [u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        // A list of lists would pass for one.
+        let is_object = text.trim_ascii_start().starts_with('{');
+        is_object.then(|| serde_json::from_str(text).ok())?
     }
 }
 

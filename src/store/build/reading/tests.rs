@@ -246,3 +246,38 @@ fn those_behind_are_counted_and_not_read() {
     std::fs::write(&path, "[]").expect("written");
     assert!(Ahead::load(&path, 9).expect("read").corrupt);
 }
+
+#[test]
+fn a_file_in_which_something_is_odd_reads_the_same_from_the_front() {
+    let odd: [&[u8]; 17] = [
+        b"",
+        b" \n",
+        b"{}",
+        b"\x0c{\"waiting\": [{\"id\": \"w:1\"}]}",
+        b"[]",
+        br#"[[{"id": "a:1"}], [{"id": "w:1"}]]"#,
+        br#" {"waiting": [{"id": "w:1"}]} "#,
+        br#"{"waiting": [{"id": "w:1"}]} x"#,
+        br#"{"waiting": [{"id": "w:1"}], "active": 5}"#,
+        br#"{"waiting": null, "active": [{"id": "a:1"}]}"#,
+        br#"{"waiting": {"id": "w:1"}}"#,
+        br#"{"waiting": [{"id": "w:1"}], "waiting": [{"id": "w:2"}, {"id": "w:3"}]}"#,
+        br#"{"waiting": [{"id": "w:1"}], "waiting": 5}"#,
+        br#"{"x": 1, "x": {"y": [2]}, "\u0077aiting": [{"id": "w:1"}, {"id": "w:2"}]}"#,
+        b"{\"x\": \"\xff\", \"waiting\": [{\"id\": \"w:1\"}]}",
+        b"\xef\xbb\xbf{\"waiting\": [{\"id\": \"w:1\"}]}",
+        br#"{"x": 01, "waiting": [{"id": "w:1"}]}"#,
+    ];
+    for bytes in odd {
+        let whole = Snapshot::of(Document::parse(bytes));
+        for limit in [0, 1, 9] {
+            let ahead = Ahead::parse(bytes, limit);
+            let shown = String::from_utf8_lossy(bytes);
+            assert_eq!(ahead.corrupt, whole.document.corrupt, "{shown}");
+            assert_eq!(ahead.state.active, whole.state.active, "{shown}");
+            assert_eq!(ahead.waiting, whole.state.waiting.len(), "{shown}");
+            let first = whole.state.waiting.iter().take(limit);
+            assert!(first.eq(&ahead.state.waiting), "{shown}");
+        }
+    }
+}
