@@ -28,6 +28,7 @@ mod ground;
 mod guards;
 mod install;
 mod layout;
+mod markers;
 mod operations;
 mod patient;
 mod presence;
@@ -108,11 +109,12 @@ pub fn run(args: &DoctorArgs, context: &Context) -> Result<Outcome> {
     let ground = ground::look(context);
     let is_firm = ground.is_empty();
     found.extend(ground);
-    let looks: [Look; 11] = [
+    let looks: [Look; 12] = [
         copies::look,
         file_systems::look,
         guards::look,
         layout::look,
+        markers::look,
         operations::look,
         presence::look,
         sessions::look,

@@ -91,6 +91,8 @@ pub enum FindingKind {
     Witness,
     /// The title of one who takes part no longer.
     TitleFile,
+    /// What is left of a worktree that is gone.
+    WorktreeMarker,
 }
 
 /// One thing that is wrong, or worth knowing.

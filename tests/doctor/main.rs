@@ -22,6 +22,7 @@ mod install;
 mod layouts;
 mod leftovers;
 mod manners;
+mod markers;
 mod operations;
 mod participants;
 mod sessions;

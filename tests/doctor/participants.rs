@@ -127,7 +127,12 @@ fn plans_and_their_worktrees() {
         "fresh",
         &["it has no plan", "its worktree is live"],
     );
-    assert_eq!(kinds(&run), ["recovering-holder"], "{run:#?}");
+    // The fixture's .git leads nowhere, which is told too.
+    assert_eq!(
+        kinds(&run),
+        ["recovering-holder", "worktree-marker"],
+        "{run:#?}"
+    );
     let finding = the(&run, "recovering-holder");
     assert_eq!(finding["severity"], "warning");
     assert_eq!(finding["action"], "git locks merge release --as alpha");

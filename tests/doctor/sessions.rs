@@ -85,7 +85,8 @@ fn one_that_cannot_be_read_hides_no_other() {
     leave(&lease(&over), &old("elsewhere.example"), 0);
     fs::remove_dir_all(&gone).expect("removed");
     let run = stage.doctor("--fix").exits(1);
-    assert_eq!(kinds(&run), ["unreadable", "stale-session"], "{run:#?}");
+    let expected = ["unreadable", "stale-session", "worktree-marker"];
+    assert_eq!(kinds(&run), expected, "{run:#?}");
     let unreadable = findings(&run).remove(0);
     let what = unreadable["what"].as_str().expect("what");
     assert!(what.contains(&lease(&bad).display().to_string()), "{what}");

@@ -7,10 +7,8 @@ use super::patient::Patient;
 use crate::error::Result;
 use crate::place::asking;
 use crate::report::{Finding, FindingKind, Severity};
+use crate::store::session;
 use crate::text;
-
-/// The lease of a session, from the root of its checkout.
-const SESSION: &str = ".orchestrator/session.lock";
 
 /// Looks into the index of every checkout of the repository.
 pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
@@ -19,13 +17,16 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
         return Ok(Vec::new());
     };
     let plan = PathBuf::from(&place.plan_dir);
-    let paths = [plan.clone(), SESSION.into()];
+    let paths = [plan.clone(), session_lease()];
     let mut found = Vec::new();
     for root in place.worktrees()?.iter().filter(|root| root.is_dir()) {
         let git_dir = if place.main_root.as_ref() == Some(root) {
             common.clone()
-        } else {
+        } else if root.join(".git").try_exists().unwrap_or(true) {
             root.join(".git")
+        } else {
+            // No checkout any more.
+            continue;
         };
         let tracked = match asking::tracked(&git_dir, root, &paths) {
             Ok(tracked) => tracked,
@@ -43,12 +44,17 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
     Ok(found)
 }
 
+/// The lease of a session, from the root of its checkout.
+fn session_lease() -> PathBuf {
+    session::path_in(Path::new(""))
+}
+
 /// Whether a tracked path is that of a lock, or of what is kept with locks: not what a project keeps in its
 /// plan directory on purpose.
 fn is_a_locks(path: &Path, plan: &Path) -> bool {
     let ignore = path.file_name().is_some_and(|name| name == ".gitignore");
     let kept = ["local", "logs"].map(|part| plan.join(part));
-    path == Path::new(SESSION)
+    path == session_lease()
         || path == plan
         || (!ignore && kept.iter().any(|kept| path.starts_with(kept)))
 }
@@ -66,7 +72,7 @@ fn finding(root: &Path, locks: &[PathBuf], plan: &Path) -> Option<Finding> {
     for part in [
         plan.join("local"),
         plan.join("logs"),
-        SESSION.into(),
+        session_lease(),
         plan.to_owned(),
     ] {
         let covered = |path: &PathBuf| path.starts_with(&part) && (part != plan || path == plan);
