@@ -41,6 +41,17 @@ impl Caller {
     }
 }
 
+/// What became of a request for a lock, or for a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Admission<Granted, Waiting> {
+    /// The caller has it.
+    Admitted(Granted),
+    /// The caller waits.
+    Blocked(Waiting),
+    /// Another process takes part under the caller's id: the caller needs one of its own.
+    Namesake,
+}
+
 /// What a caller that asks for a lock brings along.
 #[derive(Clone, Debug)]
 pub struct Bid {

@@ -58,7 +58,7 @@ mod state;
 use std::path::Path;
 
 use crate::lease::Now;
-use crate::locks::asking::Poll;
+use crate::locks::asking::{self, Poll};
 use crate::participant::Kind;
 
 pub use acquire::{acquire, try_acquire};
@@ -116,15 +116,7 @@ pub struct Reaped {
 }
 
 /// What became of a request for a slot.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Admission {
-    /// The caller has a slot.
-    Admitted(Granted),
-    /// The caller waits.
-    Blocked(Waiting),
-    /// Another process takes part under the caller's id: the caller needs one of its own.
-    Namesake,
-}
+pub type Admission = asking::Admission<Granted, Waiting>;
 
 /// A slot, as the caller has it.
 #[derive(Clone, Debug, PartialEq)]

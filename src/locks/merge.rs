@@ -43,7 +43,7 @@ mod state;
 
 use crate::identity::PlanId;
 use crate::lease::Now;
-use crate::locks::asking::{Caller, Poll};
+use crate::locks::asking::{self, Caller, Poll};
 use crate::report::{Action, Staleness};
 
 pub use acquire::{acquire, try_acquire};
@@ -71,15 +71,7 @@ pub struct Rules {
 }
 
 /// What became of a request for the lock.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Admission {
-    /// The caller holds it.
-    Admitted(Granted),
-    /// The caller waits.
-    Blocked(Waiting),
-    /// Another process takes part under the caller's id: the caller needs one of its own.
-    Namesake,
-}
+pub type Admission = asking::Admission<Granted, Waiting>;
 
 /// The lock, as the caller holds it.
 #[derive(Clone, Debug, PartialEq)]
