@@ -94,6 +94,20 @@ fn a_session_that_comes_and_goes_is_news() {
     env.locks(&beside, "session release --session-id guest")
         .exits(0);
     assert_eq!(count(3)[2]["sessions"], json!([]));
+    write_lease(&beside, "{");
+    let seen = count(4);
+    assert_eq!(seen[3]["status"], "degraded");
+    assert_eq!(seen[3]["session_errors"].as_array().map(Vec::len), Some(1));
+    fs::remove_file(lease(&beside)).expect("removed");
+    assert_eq!(count(5)[4]["status"], "success");
+    // The second witness. A time yet to come is now.
+    let state = "---\nstatus: active\nsession: other\nstarted_at: 2999-01-01T00:00:00Z\n---\n";
+    fs::create_dir(beside.join(".claude")).expect("mkdir");
+    fs::write(beside.join(".claude/new"), state).expect("write");
+    fs::rename(beside.join(".claude/new"), beside.join(".claude/STATE.md")).expect("its name");
+    let sessions = count(6)[5]["sessions"].clone();
+    assert_eq!(column(&sessions, "session_id"), ["other"]);
+    assert_eq!(column(&sessions, "source"), ["state-md"]);
     send(watching.pid(), nix::libc::SIGINT);
     watching.wait(DEADLINE).exits(130);
 }
