@@ -57,7 +57,7 @@ fn read(site: &Site<'_>, terms: &Terms, scene: &mut Scene) -> Result<BuildOvervi
     let rules = site.rules();
     let mut is_free = state.has_room(&verdicts, &rules);
     if is_free && state.waiting.len() < ahead.waiting {
-        let whole = store.peek()?;
+        let whole = store.peek_ahead(usize::MAX)?.state;
         is_free = whole.has_room(&judge(&whole), &rules);
     }
     let grounds = |entry: &Entry, active| {
