@@ -26,5 +26,7 @@ mod kills;
 mod odd_files;
 mod runs;
 mod scene;
+mod session_failures;
+mod sessions;
 mod stopped;
 mod strace;

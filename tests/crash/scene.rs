@@ -28,6 +28,8 @@ pub enum Family {
     Merge,
     /// The build queue.
     Build,
+    /// The session lease.
+    Session,
 }
 
 impl Family {
@@ -36,6 +38,7 @@ impl Family {
         match self {
             Self::Merge => "merge",
             Self::Build => "build",
+            Self::Session => "session",
         }
     }
 }
@@ -53,6 +56,17 @@ pub struct Scene {
     pub args: &'static str,
     /// What must hold after the call was cut off or failed: see [`crate::aftermath`].
     pub after: fn(&Stage, usize),
+}
+
+impl Scene {
+    /// How many kills, and how many calls that fail, there must be at least for a test to have tested
+    /// anything. A lease is one small file: there is less to disturb.
+    pub fn least(&self) -> (usize, usize) {
+        match self.family {
+            Family::Merge | Family::Build => (16, 11),
+            Family::Session => (12, 8),
+        }
+    }
 }
 
 /// A repository and the state of the lock to come back to.
@@ -90,7 +104,7 @@ impl Stage {
         queue["waiting"] = json!([]);
         match scene.family {
             Family::Merge => write_queue(&stage.repo, &queue),
-            Family::Build => stage.env.builds().write(&queue),
+            Family::Build | Family::Session => stage.env.builds().write(&queue),
         }
         (scene.set)(&stage);
         for (number, dir) in stage.places().iter().enumerate() {
@@ -101,15 +115,16 @@ impl Stage {
     }
 
     /// The state's directories.
-    pub fn places(&self) -> [PathBuf; 3] {
-        [self.repo.join(".plan"), self.ours(), self.env.home_root()]
+    pub fn places(&self) -> [PathBuf; 4] {
+        let [plan, sessions] = [".plan", ".orchestrator"].map(|name| self.repo.join(name));
+        [plan, sessions, self.ours(), self.env.home_root()]
     }
 
     /// The file of the queue.
     pub fn queue_path(&self) -> PathBuf {
         match self.family {
             Family::Merge => queue_file(&self.repo),
-            Family::Build => self.env.builds().path(),
+            Family::Build | Family::Session => self.env.builds().path(),
         }
     }
 
@@ -119,6 +134,10 @@ impl Stage {
         match self.family {
             Family::Merge => self.env.merge(&self.repo, args),
             Family::Build => self.env.build(&self.repo, args),
+            Family::Session => {
+                let args = format!("session --format json {args}");
+                self.env.locks(&self.repo, &args)
+            }
         }
     }
 

@@ -149,6 +149,7 @@ pub fn first_of_ours(calls: &[Syscall]) -> usize {
             "/git-locks/merge",
             "/git-locks/presence",
             "/build-queue",
+            "/.orchestrator",
         ];
         files.iter().any(|file| call.shown.contains(file))
     };
