@@ -43,6 +43,7 @@ fn main() {
     let groups = [
         check_free(&programs),
         check_held(&programs),
+        prompt(&programs),
         pair(&programs),
         long_queue(&programs, Queue::Ours),
         long_queue(&programs, Queue::Foreign),
@@ -66,6 +67,16 @@ fn check_held(programs: &Programs) -> Group {
     let check = Contender::new("check", vec![(scene.locks("check"), 0)]);
     let contenders = vec![check.aim(Aim::Ratio(1.1, GIT)), scene.git()];
     compete("check, the lock is held", 1000, contenders)
+}
+
+fn prompt(programs: &Programs) -> Group {
+    let scene = Scene::new(programs);
+    scene.run("acquire --as holder", 0);
+    let prompt = (scene.program("prompt --as holder"), 0);
+    let prompt = Contender::new("prompt", vec![prompt]).aim(Aim::Millis(5.0));
+    let status = Contender::new("status", vec![(scene.program("status"), 0)]);
+    let contenders = vec![prompt, status, scene.git()];
+    compete("a shell's prompt, and a glance", 400, contenders)
 }
 
 fn pair(programs: &Programs) -> Group {
@@ -108,9 +119,11 @@ fn long_queue(programs: &Programs, queue: Queue) -> Group {
         Queue::Foreign => "behind 10,000 waiters of another program",
         Queue::ForeignPlans => "behind 10,000 waiters of another program, with plans",
     };
+    let status = (scene.program("status"), 0);
+    let status = Contender::new("status", vec![status]).aim(aim);
     // Not in turns with the newcomer, whose writing would hold up the next call.
     let again = Contender::new("acquire, asking again", vec![poller]).aim(aim);
-    let mut group = compete(title, 40, vec![again, scene.git()]);
+    let mut group = compete(title, 40, vec![again, status, scene.git()]);
     let newcomer = Contender::new("acquire, newcomer", vec![newcomer])
         .undo(scene.locks("release --as newcomer"), 0)
         .aim(aim);

@@ -247,12 +247,16 @@ impl<'a> Scene<'a> {
         command
     }
 
+    pub fn program(&self, args: &str) -> Command {
+        self.command(Path::new(BIN), args)
+    }
+
     pub fn locks(&self, args: &str) -> Command {
-        self.command(Path::new(BIN), &format!("merge {args}"))
+        self.program(&format!("merge {args}"))
     }
 
     pub fn build(&self, args: &str) -> Command {
-        self.command(Path::new(BIN), &format!("build {args}"))
+        self.program(&format!("build {args}"))
     }
 
     pub fn run(&self, args: &str, code: i32) {
