@@ -91,7 +91,7 @@ pub enum Family {
     /// The build queue: at most so many builds on this machine at once, first come first served
     #[command(subcommand)]
     Build(Build),
-    /// The repository lock: one process at a time moves or undoes a lane of the repository
+    /// The repository lock: one process at a time changes the branches of the repository
     #[command(subcommand)]
     Repo(Repo),
     /// The worktree lock: one attempt at a time in a worktree

@@ -1,4 +1,4 @@
-//! The repository lock: whoever moves or undoes a lane of a repository holds it.
+//! The repository lock: whoever changes the branches of a repository, an integrator for instance, holds it.
 //!
 //! The lock is an exclusive `flock(2)` on [`NAME`] in the common git directory, the same file for every
 //! worktree of a repository. Any program that locks that file excludes us and is excluded. The file's
