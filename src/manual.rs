@@ -76,6 +76,12 @@ pub fn page(word: &str) -> Option<Page> {
     found.map(|(command, prose)| compose(&outline(), command, prose))
 }
 
+/// Whether `source`, or what is known of its start, is a page that [`Page::roff`] has made, of whatever
+/// version.
+pub fn is_ours(source: &[u8]) -> bool {
+    source.starts_with(roff::MADE.as_bytes())
+}
+
 impl Page {
     /// The page for `man`.
     pub fn roff(&self) -> String {

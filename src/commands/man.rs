@@ -28,6 +28,9 @@ const MODES: Modes = Modes {
     group: None,
 };
 
+/// How much of a page tells whose it is, in bytes.
+const START: u64 = 256;
+
 /// What shows a page that it is given on standard input: the first that there is.
 #[cfg(not(target_os = "macos"))]
 const VIEWERS: &[&[&str]] = &[&["man", "-l", "/dev/stdin"], &["mandoc", "-a"]];
@@ -85,9 +88,12 @@ fn install(directory: Option<&Path>) -> Result<Outcome> {
     let section = root.join("man1");
     file::make_dirs(&section, MODES)?;
     let pages = manual::pages();
+    let path = |page: &Page| section.join(format!("{}.1", page.name));
     for page in &pages {
-        let path = section.join(format!("{}.1", page.name));
-        Temp::write(&section, page.roff().as_bytes(), MODES, false)?.replace(&path)?;
+        require_free(&path(page))?;
+    }
+    for page in &pages {
+        Temp::write(&section, page.roff().as_bytes(), MODES, false)?.replace(&path(page))?;
     }
     let found = found_by_man();
     let (finds, hint) = match &found {
@@ -95,11 +101,11 @@ fn install(directory: Option<&Path>) -> Result<Outcome> {
         Found::At(page) if is_same(page, &section.join("git-locks.1")) => (Some(true), None),
         Found::At(other) => {
             let other = shown(other);
-            let hint = format!("man finds another first, {other}: {}", manpath(&root));
+            let hint = format!("man finds another first, {other}{}", manpath(&root));
             (Some(false), Some(hint))
         }
         Found::Nowhere => {
-            let hint = format!("man does not look there yet: {}", manpath(&root));
+            let hint = format!("man does not look there yet{}", manpath(&root));
             (Some(false), Some(hint))
         }
     };
@@ -113,12 +119,23 @@ fn install(directory: Option<&Path>) -> Result<Outcome> {
     Ok(Outcome::new(Report::ManualInstalled(report), Exit::SUCCESS))
 }
 
+/// Refuses where a page is in the way that we have not made: it may be another program's, or a link into
+/// somebody's collection.
+fn require_free(path: &Path) -> Result<()> {
+    let there = file::read(path, START)?;
+    if there.is_none_or(|there| manual::is_ours(&there.bytes)) {
+        return Ok(());
+    }
+    let message = format!("{} is no page of git-locks, and stays", text::path(path));
+    Err(Error::new(ErrorKind::Io, message).with_hint(file::aside_hint(path)))
+}
+
 /// The command that makes man look in `root` first. The colon stands for where it looks anyway.
+/// Nothing where the name of the directory cannot be typed.
 fn manpath(root: &Path) -> String {
-    format!(
-        "export MANPATH={}:\"${{MANPATH-}}\"",
-        text::shell_word(&shown(root))
-    )
+    text::typed(root).map_or_else(String::new, |root| {
+        format!(": export MANPATH={root}:\"${{MANPATH-}}\"")
+    })
 }
 
 /// The user's own directory of manual pages.

@@ -7,6 +7,8 @@ use super::markup::{BULLET, Block, Span};
 
 /// Words are neither broken nor stretched: much of the text is to be typed.
 const RAGGED: &str = ".nh\n.ad l";
+/// How each page begins: by it a page of ours is told from another's.
+pub(super) const MADE: &str = ".\\\" Made from the command line's definitions and man/prose";
 /// How long a line of the source may be.
 const WIDTH: usize = 78;
 
@@ -16,10 +18,7 @@ pub(super) fn render(page: &Page, date: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut out = String::new();
     // Writing to a `String` cannot fail.
-    let _ = writeln!(
-        out,
-        ".\\\" Made from the command line's definitions and man/prose; tests/shell keeps it in step."
-    );
+    let _ = writeln!(out, "{MADE}; tests/shell keeps it in step.");
     let _ = writeln!(
         out,
         ".TH \"{title}\" \"1\" \"{date}\" \"git\\-locks {version}\" \"Git Locks Manual\""

@@ -175,6 +175,53 @@ fn another_that_man_finds_first_is_named() {
 }
 
 #[test]
+fn what_is_in_the_way_stays_and_nothing_is_installed() {
+    let env = Env::new();
+    let section = env.mkdir("pages/man1");
+    let page = section.join("git-locks-session.1");
+    let theirs = env.path("theirs");
+    let hindrances: [(&str, &dyn Fn()); 3] = [
+        ("is no page of git-locks", &|| {
+            std::fs::write(&page, ".TH OTHER 1\n").expect("written");
+        }),
+        ("is a symbolic link", &|| {
+            std::fs::write(&theirs, "theirs").expect("written");
+            std::os::unix::fs::symlink(&theirs, &page).expect("linked");
+        }),
+        ("is a directory", &|| {
+            std::fs::create_dir(&page).expect("made");
+        }),
+    ];
+    for (words, hinder) in hindrances {
+        hinder();
+        let run = env.locks(env.root(), "--format json man --install pages");
+        let run = run.exits(128).one_line_error();
+        assert!(run.stderr.contains(words), "{run:#?}");
+        assert!(run.text("hint").contains("mv "), "{run:#?}");
+        assert_eq!(std::fs::read_dir(&section).expect("it").count(), 1);
+        std::fs::rename(&page, env.path(words)).expect("still there");
+    }
+    assert_eq!(std::fs::read_to_string(&theirs).expect("it"), "theirs");
+    // An older page of ours gives way.
+    let ours = committed("git-locks-session");
+    let (first, _) = ours.split_once('\n').expect("lines");
+    std::fs::write(&page, format!("{first}\n.TH OLD 1\n")).expect("written");
+    env.locks(env.root(), "man --install pages").exits(0);
+    assert_eq!(std::fs::read_to_string(&page).expect("it"), ours);
+}
+
+#[test]
+fn a_directory_that_cannot_be_typed_is_in_no_command() {
+    let env = Env::new();
+    let run = env
+        .call(env.root())
+        .args("--format json man --install")
+        .arg("a\nb");
+    let hint = run.run().exits(0).text("hint");
+    assert!(!hint.contains("MANPATH"), "{hint}");
+}
+
+#[test]
 fn where_it_goes_can_be_said() {
     let env = Env::new();
     let pages = |dir: &Path| std::fs::read_dir(dir).map_or(0, Iterator::count);
