@@ -23,7 +23,7 @@ use crate::text;
 use dirs::unmasked;
 
 pub use dirs::{is_local, make_dirs, may_write_in, modes_of_umask, own, set_dir_mode};
-pub use temp::{Temp, is_left_behind, is_temp_name, left_behind, sweep, unnamed};
+pub use temp::{Temp, is_file_left, is_left_behind, is_temp_name, left_behind, sweep, unnamed};
 
 /// How what we make may be used by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

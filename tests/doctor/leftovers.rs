@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use crate::common::DEADLINE;
 use crate::common::fixture::{base, keep_plans, plan_worktree, queue_file, same_tree, tree};
@@ -73,6 +74,23 @@ fn old_temporary_files_wherever_they_are_left() {
         fs::remove_file(&young).expect("it is still there");
         fs::remove_file(&other).expect("it is still there");
     }
+}
+
+#[test]
+fn thousands_of_temporary_files_take_seconds() {
+    let stage = Stage::new();
+    stage.used();
+    let many = 4000;
+    for number in 0..many {
+        let name = format!(".git-locks-left{number}.tmp");
+        leave(&stage.ours().join(name), "", OLD);
+    }
+    let start = Instant::now();
+    let run = stage.doctor("--fix").exits(0);
+    let took = start.elapsed();
+    assert_eq!(run.get("fixed"), many);
+    // Time that grows with the square of their number would be over a minute.
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 #[test]
@@ -253,5 +271,7 @@ fn titles_of_those_who_take_part_no_longer() {
     leave(&titles.join("alpha.json"), token, OLD);
     leave(&titles.join("beta.json"), token, OLD);
     leave(&titles.join("notes.txt"), token, OLD);
+    fs::create_dir(titles.join("directory.json")).expect("made");
+    age(&titles.join("directory.json"), OLD);
     is_removed(&stage, "title-file", &path);
 }

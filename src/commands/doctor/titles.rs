@@ -43,6 +43,10 @@ fn is_over(path: &Path, known: &HashSet<&str>) -> bool {
     let Some(id) = name.and_then(|name| name.strip_suffix(".json")) else {
         return false;
     };
+    // A directory holds no titles, and is not removed as a file is.
+    if path.is_dir() && !path.is_symlink() {
+        return false;
+    }
     let old = file::instance(path).is_ok_and(|there| {
         // The file is made anew whenever a title in it is set.
         there.is_some_and(|there| clock::wall() - there.mtime() > titles::BELIEVED)

@@ -188,13 +188,18 @@ pub fn left_behind(directory: &Path, now: f64) -> Result<Vec<PathBuf>> {
     let temps = entries
         .flatten()
         .filter(|entry| is_temp_name(&entry.file_name()));
-    let old = temps.filter(|entry| {
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        is_file && is_left_behind(&entry.path(), now)
-    });
-    let mut left: Vec<PathBuf> = old.map(|entry| entry.path()).collect();
+    let paths = temps.map(|entry| entry.path());
+    let mut left: Vec<PathBuf> = paths.filter(|path| is_file_left(path, now)).collect();
     left.sort();
     Ok(left)
+}
+
+/// Whether a temporary file of ours that is older than an hour is at `path`, and neither a link nor a
+/// directory.
+pub fn is_file_left(path: &Path, now: f64) -> bool {
+    path.file_name().is_some_and(is_temp_name)
+        && std::fs::symlink_metadata(path).is_ok_and(|there| there.is_file())
+        && is_left_behind(path, now)
 }
 
 /// Whether what has a temporary name of ours is so old that no process that lives is at it.
