@@ -40,7 +40,8 @@ pub fn run(args: &LogArgs, context: &Context) -> Result<Outcome> {
         .detail(format!("the timeline is in {}", text::path(logs)));
     let mut reader = Reader::open(logs, &filter)?;
     if args.follow {
-        let latest = args.number.map(|number| Latest::of(&mut reader, number));
+        let next = Reader::next_or_settled;
+        let latest = args.number.map(|most| Latest::of(&mut reader, next, most));
         let backlog = latest.map(|latest| latest.entries).unwrap_or_default();
         return Ok(Outcome::Stream(Box::new(Follow::new(reader, backlog)?)));
     }
@@ -79,10 +80,10 @@ struct Latest {
 }
 
 impl Latest {
-    /// All that `reader` has, at most `most`.
-    fn of(reader: &mut Reader, most: usize) -> Self {
+    /// All that `reader` has, as `next` gives it, at most `most`.
+    fn of(reader: &mut Reader, next: impl Fn(&mut Reader) -> Option<Entry>, most: usize) -> Self {
         let mut latest = Self::default();
-        while let Some(entry) = reader.next_or_last() {
+        while let Some(entry) = next(reader) {
             latest.bytes += entry.size();
             latest.entries.push_back(entry);
             while latest.entries.len() > most.min(MOST_ENTRIES) || latest.bytes > MOST_BYTES {
@@ -98,7 +99,11 @@ impl Latest {
 }
 
 fn list(mut reader: Reader, number: Option<usize>, context: &Context) -> Timeline {
-    let latest = Latest::of(&mut reader, number.unwrap_or(MOST_ENTRIES));
+    let latest = Latest::of(
+        &mut reader,
+        Reader::next_or_last,
+        number.unwrap_or(MOST_ENTRIES),
+    );
     let shown_count = latest.entries.len();
     if latest.omitted > 0 && number.is_none_or(|number| number > shown_count) {
         context.voice.inform(format!(

@@ -119,9 +119,15 @@ impl Assembler {
         if line.trim().is_empty() || self.take_field(line) {
             return None;
         }
+        self.skip(line)
+    }
+
+    /// Skips a line, of which `start` is known at least; gives back the entry before, where that is whole
+    /// now.
+    pub fn skip(&mut self, start: &str) -> Option<Entry> {
         self.skipped += 1;
         // What is indented belongs to what is before it; anything else ends that.
-        if line.starts_with("  ") {
+        if start.starts_with("  ") {
             None
         } else {
             self.finish()
@@ -153,11 +159,6 @@ impl Assembler {
     /// Whether an entry is begun that more may be said of.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
-    }
-
-    /// A line could not even be read.
-    pub fn skip(&mut self) {
-        self.skipped += 1;
     }
 
     /// How many lines made no sense so far.

@@ -91,10 +91,34 @@ impl Reader {
         })
     }
 
+    /// Nothing more comes of the entry that is still open, though the line that has no end yet may go on.
+    pub fn settle(&mut self) {
+        if let Some(newest) = self.tails.values_mut().next_back() {
+            self.left.extend(newest.assembler.finish());
+        }
+    }
+
+    /// [`Self::next_entry`], the last one taken as whole unless there is more of it in a line that has no
+    /// end yet.
+    pub fn next_or_settled(&mut self) -> Option<Entry> {
+        self.next_entry().or_else(|| {
+            if !self.is_amid_line() {
+                self.settle();
+            }
+            self.next_entry()
+        })
+    }
+
     /// Whether an entry is open.
     pub fn is_open(&self) -> bool {
         let newest = self.tails.values().next_back();
-        newest.is_some_and(Tail::is_open)
+        newest.is_some_and(|newest| newest.assembler.is_open())
+    }
+
+    /// Whether the last line has no end yet.
+    pub fn is_amid_line(&self) -> bool {
+        let newest = self.tails.values().next_back();
+        newest.is_some_and(Tail::is_amid_line)
     }
 
     /// Looks for what has come since.
@@ -193,6 +217,10 @@ impl Reader {
 
     fn drop_tail(&mut self, day: NaiveDate) {
         if let Some(mut tail) = self.tails.remove(&day) {
+            // What was written between the last look and its end counts too.
+            while let Ok(Some(entry)) = tail.next() {
+                self.left.push_back(entry);
+            }
             self.left.extend(tail.finish());
             self.skipped += tail.assembler.skipped();
         }
@@ -294,22 +322,24 @@ impl Tail {
 
     fn end_line(&mut self) -> Option<Entry> {
         let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.too_long) {
-            self.assembler.skip();
-            return None;
+        let too_long = std::mem::take(&mut self.too_long);
+        let line = String::from_utf8_lossy(&line);
+        if too_long {
+            self.assembler.skip(&line)
+        } else {
+            self.assembler.line(&line)
         }
-        self.assembler.line(&String::from_utf8_lossy(&line))
     }
 
-    /// Whether there is something that more may come of.
-    fn is_open(&self) -> bool {
-        self.assembler.is_open() || !self.line.is_empty()
+    /// Whether a line was begun that has no end yet.
+    fn is_amid_line(&self) -> bool {
+        !self.line.is_empty() || self.too_long
     }
 
     /// What is open: nothing more comes, not even the end of its line.
     fn finish(&mut self) -> Vec<Entry> {
         let mut whole = Vec::new();
-        if !self.line.is_empty() || self.too_long {
+        if self.is_amid_line() {
             // A first line without an end ends the entry before it, too.
             whole.extend(self.end_line());
         }

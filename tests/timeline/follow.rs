@@ -4,14 +4,18 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::common::turns::{Running, ticks, waits_for};
+use crate::common::turns::{Running, state, ticks, waits_for};
 use crate::common::{DEADLINE, eventually};
 use crate::pen::{Pen, append, merge, text};
 
 /// What ends a process that is asked to: `HUP`, `INT`, `QUIT`, `TERM`.
 const ENDING: [i32; 4] = [1, 2, 3, 15];
+
+const STOP: i32 = Signal::SIGSTOP as i32;
+const CONT: i32 = Signal::SIGCONT as i32;
 
 fn follow(pen: &Pen, args: &str) -> Running {
     let call = pen.env.call(&pen.repo).args("--format json log --follow");
@@ -163,6 +167,42 @@ fn an_entry_that_comes_in_pieces_is_given_once_and_whole() {
         }
     }
     panic!("it is never whole: {}", running.stdout());
+}
+
+#[test]
+fn a_line_is_kept_until_its_end_comes() {
+    let pen = Pen::new();
+    pen.write("2026-11-30", merge(0, "acquired", "a", ""));
+    let running = follow(&pen, "");
+    gives(&running, &["a"]);
+    // What is open is given while the line after it has no end yet, so that its piece was seen.
+    let whole = merge(2, "acquired", "c", "k=v");
+    let (piece, rest) = whole.split_at(40);
+    pen.write("2026-11-30", merge(1, "acquired", "b", "") + piece);
+    gives(&running, &["a", "b"]);
+    pen.write("2026-11-30", rest);
+    gives(&running, &["a", "b", "c"]);
+    let said = running.stdout();
+    assert!(said.contains(r#"{"k":"v"}"#), "{said}");
+    assert!(!running.stderr().contains("no sense"), "{said}");
+}
+
+#[test]
+fn what_was_written_last_in_a_file_that_is_replaced_counts() {
+    let pen = Pen::new();
+    pen.write("2026-11-30", merge(0, "acquired", "a", ""));
+    let running = follow(&pen, "");
+    gives(&running, &["a"]);
+    let (file, aside) = (pen.file("2026-11-30"), pen.logs().join("aside"));
+    running.signal(STOP);
+    waits_for("it is stopped", DEADLINE, || {
+        (state(running.pid()) == Some('T')).then_some(())
+    });
+    pen.write("2026-11-30", merge(1, "acquired", "b", ""));
+    std::fs::rename(&file, &aside).expect("moved");
+    pen.write("2026-11-30", merge(2, "acquired", "c", ""));
+    running.signal(CONT);
+    gives(&running, &["a", "b", "c"]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //!
 //! What is there already is given first. Then the files are watched, and looked at anew every
 //! [`SLOW_LOOK`] in any case: a watch sees no new file, and that is how a day begins. An entry that another
-//! program writes in pieces is given once nothing more of it has come for [`SETTLED`].
+//! program writes in pieces is given once nothing more of it has come for [`SETTLED`], or for [`AMID_LINE`]
+//! where the last piece ends in the middle of a line. What is there of such a line is kept until its end
+//! comes, however long that takes: who buffers what it writes ends its pieces anywhere.
 //!
 //! It ends at a signal with the code of that, and without a word when nobody reads it any more.
 
@@ -23,6 +25,8 @@ use crate::sys::wake::{self, End, Watch};
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 /// How long nothing more must come of an entry until it is whole.
 const SETTLED: Duration = Duration::from_millis(50);
+/// The same while a line has no end.
+const AMID_LINE: Duration = Duration::from_secs(1);
 
 /// The timeline from now on.
 #[derive(Debug)]
@@ -84,7 +88,7 @@ impl Follow {
             return Some(entry);
         }
         if !self.caught_up {
-            let entry = self.reader.next_or_last();
+            let entry = self.reader.next_or_settled();
             self.caught_up = entry.is_none();
             return entry;
         }
@@ -96,13 +100,21 @@ impl Follow {
             self.progress = (self.reader.progress(), now);
         }
         let is_whole = self.reader.is_open() && self.settles_in(now).is_zero();
-        is_whole.then(|| self.reader.next_or_last())?
+        if is_whole {
+            self.reader.settle();
+        }
+        self.reader.next_entry()
     }
 
     /// How long an entry that is open must wait still.
     fn settles_in(&self, now: f64) -> Duration {
         let passed = Duration::try_from_secs_f64(now - self.progress.1).unwrap_or_default();
-        SETTLED.saturating_sub(passed)
+        let due = if self.reader.is_amid_line() {
+            AMID_LINE
+        } else {
+            SETTLED
+        };
+        due.saturating_sub(passed)
     }
 
     /// Waits for something to happen, and begins to look anew.

@@ -140,8 +140,8 @@ fn what_grows_is_read_on_where_it_was_left() {
         ground.append(1, piece);
         reader.again().expect("again");
         assert!(reader.next_entry().is_none(), "it is not whole");
-        assert!(reader.is_open());
     }
+    assert!(reader.is_open() && !reader.is_amid_line());
     reader.finish();
     let last = reader.next_entry().expect("whole");
     assert_eq!((last.id.as_str(), last.field("a")), ("b", Some("1")));
@@ -180,6 +180,25 @@ fn a_line_without_an_end_counts_when_nothing_more_comes() {
     ground.append(1, &two);
     ground.append(2, &two);
     assert_eq!(ids(&mut ground.all()), ["a", "b", "a", "b"]);
+}
+
+#[test]
+fn what_follows_a_line_that_is_too_long_is_not_said_of_another() {
+    let ground = Ground::new();
+    let long = entry("long").replace("long", &"x".repeat(1 << 20));
+    let taken = "  reclaimed_from: other\n";
+    ground.append(1, &(entry("a") + &long + taken + &entry("b")));
+    let mut reader = ground.all();
+    let first = reader.next_entry().expect("an entry");
+    assert_eq!(first.field("reclaimed_from"), None);
+    assert_eq!(ids(&mut reader), ["b"]);
+    // An indented one is a field, and the next one is one of the same entry.
+    let long = "  k: ".to_owned() + &"x".repeat(1 << 20) + "\n";
+    ground.append(2, &(entry("c") + &long + taken));
+    let mut reader = ground.all();
+    let last = std::iter::from_fn(|| reader.next_or_last()).last();
+    let last = last.expect("an entry");
+    assert_eq!(last.field("reclaimed_from"), Some("other"));
 }
 
 #[test]
