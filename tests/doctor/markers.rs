@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::common::fixture::{base, worktree};
-use crate::stage::{Stage, findings, kinds, leave, path_of, the};
+use crate::stage::{OLD, Stage, age, findings, kinds, leave, path_of, the};
 
 fn is_one(stage: &Stage, what: &str, action: &str) -> std::path::PathBuf {
     for args in ["", "--fix"] {
@@ -49,14 +51,44 @@ fn a_registration_without_its_worktree() {
 fn the_place_of_a_plans_worktree_without_one() {
     let stage = Stage::new();
     stage.env.merge(&stage.main, "acquire --as other").exits(0);
-    let place = base(&stage.main).join("worktrees/alpha");
-    fs::create_dir_all(&place).expect("mkdir");
-    assert_eq!(is_one(&stage, "has nothing in it", "rmdir "), place);
-    assert!(place.exists());
+    let places = base(&stage.main).join("worktrees");
+    let place = places.join("alpha");
+    for inside in ["", ".plan", ".plan/local/plans"] {
+        let innermost = place.join(inside);
+        fs::create_dir_all(&innermost).expect("mkdir");
+        // Somebody may be about to fill it.
+        assert!(findings(&stage.doctor("--fix").exits(0)).is_empty());
+        age(&innermost, OLD);
+        let run = stage.doctor("").exits(0);
+        assert_eq!(kinds(&run), ["worktree-marker"], "{run:#?}");
+        let finding = the(&run, "worktree-marker");
+        assert_eq!(
+            (path_of(&finding), &finding["fixable"]),
+            (place.clone(), &json!(true))
+        );
+        assert!(innermost.exists(), "only looked at");
+        let run = stage.doctor("--fix").exits(0);
+        assert_eq!(the(&run, "worktree-marker")["fixed"], true);
+        assert!(!place.exists() && places.exists(), "{inside}");
+    }
     // What else may be in there is not ours to judge.
-    leave(&place.join("notes"), "x", 0);
-    assert!(findings(&stage.doctor("").exits(0)).is_empty());
-    fs::remove_dir_all(&place).expect("removed");
+    for file in [
+        "notes",
+        ".plan/local/notes",
+        ".plan/local/plans/alpha/notes",
+    ] {
+        leave(&place.join(file), "x", OLD);
+        let mut directory = place.join(file);
+        while directory.pop() && directory != places {
+            age(&directory, OLD);
+        }
+        assert!(
+            findings(&stage.doctor("--fix").exits(0)).is_empty(),
+            "{file}"
+        );
+        assert!(place.join(file).exists());
+        fs::remove_dir_all(&place).expect("removed");
+    }
     leave(&place.join(".git"), "gitdir: /nowhere/at/all\n", 0);
     assert_eq!(
         is_one(&stage, "leads nowhere", "git worktree repair"),

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::Found;
 use super::patient::Patient;
 use super::remedy::{Guarded, Remedy};
-use super::{temporary, titles, witnesses};
+use super::{markers, temporary, titles, witnesses};
 use crate::error::Result;
 use crate::locks::build::BuildState;
 use crate::locks::merge::MergeState;
@@ -91,6 +91,7 @@ fn apply_in(patient: &Patient<'_>, guarded: Guarded, due: &[&Remedy]) -> Result<
                 match remedy {
                     Remedy::Title { path } => titles::remove(patient, path),
                     Remedy::Temporary { path, .. } => temporary::remove(path),
+                    Remedy::Shell { directories } => markers::remove(directories),
                     _ => {}
                 }
             }
@@ -143,6 +144,7 @@ fn is_done(remedy: &Remedy, stand: Stand<'_>) -> bool {
         | Remedy::Guard { path, .. }
         | Remedy::Presence { path, .. }
         | Remedy::Title { path } => gone(path),
+        Remedy::Shell { directories } => directories.last().is_none_or(|it| gone(it)),
         Remedy::Staged { plans, owner } => {
             witness::staged(plans, *owner).is_ok_and(|staged| staged.is_empty())
         }

@@ -1,7 +1,7 @@
 //! What is left of worktrees that are gone: their registration with git, and the places of plans' worktrees.
 //!
-//! Both are looked at for signs of a plan's life. They are git's, or may hold somebody's work: `--fix` leaves
-//! them alone.
+//! Both are looked at for signs of a plan's life. What is git's, or may hold somebody's work, `--fix` leaves
+//! alone; it removes directories with nothing in them, which a call that was cut off may have left too.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::Found;
 use super::patient::Patient;
+use super::remedy::Remedy;
 use crate::error::{Error, Result};
 use crate::place;
 use crate::report::{Finding, FindingKind, Severity};
+use crate::sys::{clock, file};
 use crate::text;
 
 /// Looks for them in git's registry, and among the worktrees of plans.
@@ -21,12 +23,15 @@ pub(super) fn look(patient: &Patient<'_>) -> Result<Vec<Found>> {
         let admins = entries(&common.join("worktrees"))?;
         found.extend(admins.iter().filter_map(|admin| registration(admin)));
     }
+    let mut found: Vec<Found> = found.into_iter().map(Found::from).collect();
     if patient.has_repository {
-        let directories = entries(&patient.context.place.base.join("worktrees"))?;
-        let shells = directories.iter().filter_map(|it| shell(it));
+        let place = &patient.context.place;
+        let directories = entries(&place.base.join("worktrees"))?;
+        let inside = Path::new(&place.plan_dir).join("local/plans");
+        let shells = directories.iter().filter_map(|it| shell(it, &inside));
         found.extend(shells);
     }
-    Ok(found.into_iter().map(Found::from).collect())
+    Ok(found)
 }
 
 /// What is in `directory`, in order; nothing where there is none.
@@ -59,8 +64,9 @@ fn registration(admin: &Path) -> Option<Finding> {
     Some(finding)
 }
 
-/// A place for the worktree of a plan that has nothing in it, or a `.git` that leads nowhere.
-fn shell(directory: &Path) -> Option<Finding> {
+/// A place for the worktree of a plan that has nothing in it but the directories `inside`, empty and older
+/// than a call takes, or a `.git` that leads nowhere.
+fn shell(directory: &Path, inside: &Path) -> Option<Found> {
     if !directory.is_dir() {
         return None;
     }
@@ -68,12 +74,45 @@ fn shell(directory: &Path) -> Option<Finding> {
     if is_there(&link) {
         let what = "the .git of a plan's worktree leads nowhere, and makes the plan look alive";
         let finding = || marker(what, directory).to_do("git worktree repair, or remove it");
-        return (!is_gone(&link) && place::git_dir_behind(&link).is_none()).then(finding);
+        let leads_nowhere = !is_gone(&link) && place::git_dir_behind(&link).is_none();
+        return leads_nowhere.then(|| finding().into());
     }
-    let is_empty = entries(directory).is_ok_and(|inside| inside.is_empty());
+    let directories = nested(directory, inside)?;
     let what = "the place of a plan's worktree has nothing in it";
-    let remove = || format!("rmdir {}", text::shell_word(&directory.to_string_lossy()));
-    is_empty.then(|| marker(what, directory).to_do(remove()))
+    Some(Found::curable(
+        marker(what, directory),
+        Remedy::Shell { directories },
+    ))
+}
+
+/// The directories from `outer` down along `inside`, the innermost first, where each has nothing in it but the
+/// next, and the last nothing at all, for so long that nobody is at it.
+fn nested(outer: &Path, inside: &Path) -> Option<Vec<PathBuf>> {
+    let mut chain = vec![outer.to_owned()];
+    for part in inside.components() {
+        let last = chain.last()?;
+        match entries(last).ok()?.as_slice() {
+            [] => break,
+            [one] if *one == last.join(part) => chain.push(one.clone()),
+            _ => return None,
+        }
+    }
+    let last = chain.last()?;
+    let empty = entries(last).ok()?.is_empty();
+    let old = file::is_left_behind(last, clock::wall());
+    chain.reverse();
+    (empty && old).then_some(chain)
+}
+
+/// Removes directories, the innermost first, as long as they are empty: whoever puts something into one keeps
+/// it.
+pub(super) fn remove(directories: &[PathBuf]) {
+    for directory in directories {
+        // What stays is seen to stay.
+        if fs::remove_dir(directory).is_err() {
+            break;
+        }
+    }
 }
 
 fn repair(admin: &Path, root: &Path) -> String {

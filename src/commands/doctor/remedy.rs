@@ -33,6 +33,8 @@ pub(super) enum Remedy {
     Witness { id: PlanId, owner: Owner },
     /// A file of titles.
     Title { path: PathBuf },
+    /// Directories with nothing in them but each other, the innermost first.
+    Shell { directories: Vec<PathBuf> },
 }
 
 impl Remedy {
@@ -46,7 +48,7 @@ impl Remedy {
                 Owner::Merge => Guarded::Merge,
                 Owner::Build => Guarded::Build,
             },
-            Self::Title { .. } => Guarded::Nothing,
+            Self::Title { .. } | Self::Shell { .. } => Guarded::Nothing,
         }
     }
 }
