@@ -18,10 +18,10 @@
 //! | [`page`] | what is said on standard output |
 //! | [`manual`] | the manual pages, from the command line's definitions and prose |
 //! | [`completion`] | what may come next on a command line |
-//! | [`voice`] | what is said on standard error while a command works |
-//! | [`output`] | a report as TOON, JSON or sentences: pure functions |
 //! | [`run`] | the one runner: a command under a lock |
 //! | [`progress`] | what a person sees while a call waits |
+//! | [`voice`] | what is said on standard error while a command works |
+//! | [`output`] | a report as TOON, JSON or sentences: pure functions |
 //! | [`wait`] | the one waiting loop |
 //! | [`titles`] | title tokens for prompts and terminals |
 //! | [`event_log`] | the `[LOCK]` timeline |

@@ -13,7 +13,9 @@
 mod common;
 
 mod commands;
+mod fields;
 mod links;
+mod map;
 mod mentions;
 mod pages;
 mod scene;
