@@ -24,7 +24,7 @@ pub use tools::*;
     name = "git-locks",
     bin_name = "git locks",
     version,
-    max_term_width = 100
+    max_term_width = 80
 )]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -88,16 +88,16 @@ pub enum Family {
     /// The merge lock: one merge at a time, first come first served
     #[command(subcommand)]
     Merge(Merge),
-    /// The build queue: at most so many builds on this machine at once, first come first served
+    /// The build queue: at most so many builds at once on this machine
     #[command(subcommand)]
     Build(Build),
-    /// The repository lock: one process at a time changes the branches of the repository
+    /// The repository lock: one process at a time changes the branches
     #[command(subcommand)]
     Repo(Repo),
     /// The worktree lock: one attempt at a time in a worktree
     #[command(subcommand)]
     Worktree(Worktree),
-    /// The session lease: notice that someone else is at work in a checkout already
+    /// The session lease: notice who is at work in a checkout already
     #[command(subcommand)]
     Session(Session),
     /// Say who has and waits for every lock, here and on this machine
@@ -126,7 +126,7 @@ pub enum Family {
 /// The verbs of the merge lock.
 #[derive(Debug, Subcommand)]
 pub enum Merge {
-    /// Join the queue, and take the lock when first in it; exits 75 while others are ahead
+    /// Take the lock, or join its queue; exits 75 while others are ahead
     Acquire(Acquire),
     /// Wait for the lock, run a command under it, and let go
     Run(Run),
@@ -362,7 +362,7 @@ pub enum Repo {
 /// The verbs of the worktree lock.
 #[derive(Debug, Subcommand)]
 pub enum Worktree {
-    /// Wait for the lock, for 30 s where nothing else is said, and run a command under it
+    /// Wait for the lock, for 30 s by default, and run a command under it
     Run(KernelRun),
     /// Say which process has the lock, without touching it
     Check(KernelCheck),

@@ -72,29 +72,43 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Error {
         .lines()
         .map(str::trim)
         .find_map(|line| line.strip_prefix("tip: "));
-    let hint = stray_duration(args).or_else(|| tip.map(str::to_owned));
+    let hint = stray_duration(args)
+        .or_else(|| stray_command(&message, args))
+        .or_else(|| tip.map(str::to_owned));
     let hint = hint.unwrap_or_else(|| format!("{} -h says what it takes", verb(args)));
     Error::usage(message).with_hint(hint)
 }
 
 /// What to write instead of `--wait 5m`.
 fn stray_duration(args: &[OsString]) -> Option<String> {
-    let own = args.iter().take_while(|arg| *arg != "--");
+    let own = before_dashes(args).iter();
     let words: Vec<&str> = own.map(|arg| arg.to_str().unwrap_or_default()).collect();
     let stray = words.iter().skip_while(|word| **word != "--wait").nth(1)?;
     let is_amount = stray.starts_with(|c: char| c.is_ascii_digit());
     is_amount.then(|| format!("write it as --wait={}", text::clip(stray, 40)))
 }
 
+/// Where the command of a `run` has to stand, when `message` says that it stands elsewhere or nowhere.
+fn stray_command(message: &str, args: &[OsString]) -> Option<String> {
+    let verb = verb(before_dashes(args));
+    let nowhere = message.ends_with("<CMD>...");
+    let elsewhere = message.starts_with("unexpected argument '")
+        && !message.starts_with("unexpected argument '-")
+        && !args.iter().any(|arg| *arg == "--");
+    (verb.ends_with(" run") && (nowhere || elsewhere))
+        .then(|| format!("the command stands after two dashes: {verb} -- CMD"))
+}
+
+/// What stands before the two dashes, after which nothing is ours.
+fn before_dashes(args: &[OsString]) -> &[OsString] {
+    let end = args.iter().position(|arg| *arg == "--");
+    args.get(..end.unwrap_or(args.len())).unwrap_or(args)
+}
+
 /// Whether a command line that could not be parsed names the `run` of a lock, or what git runs before a
 /// push: their standard output is not for reports, nor their exit code for `--exit-zero`.
 pub fn names_run(args: &[OsString]) -> bool {
-    let own: Vec<OsString> = args
-        .iter()
-        .take_while(|arg| *arg != "--")
-        .cloned()
-        .collect();
-    let verb = verb(&own);
+    let verb = verb(before_dashes(args));
     verb == "git locks hook pre-push" || (verb.split(' ').count() == 4 && verb.ends_with(" run"))
 }
 
@@ -171,6 +185,24 @@ mod tests {
             "9".repeat(500)
         ));
         assert!(long.is_some_and(|hint| hint.len() < 80));
+    }
+
+    #[test]
+    fn a_command_to_run_is_told_its_place() {
+        for (line, expected) in [
+            ("git-locks merge run make", true),
+            ("git-locks -q build run --max-slots 2 make -j8", true),
+            ("git-locks repo run", true),
+            ("git-locks merge run --", true),
+            ("git-locks session run make", true),
+            ("git-locks merge run --nonsense", false),
+            ("git-locks merge run --nonsense -- make", false),
+            ("git-locks merge run stray -- make", false),
+            ("git-locks merge check run", false),
+        ] {
+            let found = hint(line).is_some_and(|hint| hint.ends_with(" run -- CMD"));
+            assert_eq!(found, expected, "{line}: {:?}", hint(line));
+        }
     }
 
     #[test]

@@ -7,11 +7,11 @@ use super::Conduct;
 /// The verbs of the session leases.
 #[derive(Debug, Subcommand)]
 pub enum Session {
-    /// Note in this checkout that a session works in it; exits 75 when another one is noted
+    /// Note the session in this checkout; exits 75 when another is noted
     Acquire(SessionAcquire),
     /// Say whose session is noted in this checkout, without touching it
     Check(SessionCheck),
-    /// Say that the session is still at work; exits 1 when it is not the one that is noted
+    /// Say that the session is still at work; exits 1 when it is not noted
     Heartbeat(SessionBeat),
     /// Put the session in the place of whichever is noted
     Take(SessionTake),

@@ -48,6 +48,17 @@ fn words(text: &str, start: &str, is_part: impl Fn(char) -> bool) -> BTreeSet<St
     found.collect()
 }
 
+/// How the names of variables begin that say where something is kept.
+const PLACES: [&str; 3] = ["PLAN_", "CRUCIBLE_", "XDG_"];
+
+/// The variables in the sources that say where something is kept: each is a string of its own.
+fn quoted_places(code: &str) -> BTreeSet<String> {
+    let parts = code.split('"');
+    let names = parts.filter(|part| PLACES.iter().any(|start| part.starts_with(start)));
+    let plain = |name: &&str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    names.filter(plain).map(str::to_owned).collect()
+}
+
 fn variables(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit();
     let mut found = words(text, "GIT_LOCKS_", is_part);
@@ -85,6 +96,18 @@ fn every_variable_and_setting_is_documented_and_nothing_else_is() {
         unknown.is_empty(),
         "named in a document, and unknown: {unknown:?}"
     );
+    let places: String = PLACES
+        .iter()
+        .flat_map(|start| words(&settings, start, |c| c.is_ascii_uppercase() || c == '_'))
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    let known = quoted_places(&code);
+    assert!(known.len() > 4, "{known:?}");
+    assert_eq!(
+        quoted_places(&places),
+        known,
+        "named in doc/config.md, and read"
+    );
     let (known, named) = (quoted_keys(&code), keys(&settings));
     assert!(known.len() > 8, "{known:?}");
     let missing: Vec<_> = known.difference(&named).collect();
@@ -106,18 +129,37 @@ fn every_exit_code_is_documented_alike() {
         .collect();
     assert!(codes.len() >= 6, "{codes:?}");
     for file in ["README.md", "doc/output.md"] {
-        let rows: BTreeSet<u8> = text(file)
-            .lines()
-            .skip_while(|line| !line.starts_with("| exit | meaning |"))
-            .skip(2)
-            .take_while(|line| line.starts_with('|'))
-            .filter_map(|line| line.split('|').nth(1))
-            .flat_map(|cell| cell.split(','))
-            .filter_map(|code| code.trim().trim_matches('`').parse().ok())
-            .collect();
+        let rows = exit_rows(file);
         let missing: Vec<_> = codes.difference(&rows).collect();
         assert!(missing.is_empty(), "not in {file}: {missing:?} of {rows:?}");
         let unknown: Vec<_> = rows.difference(&codes).collect();
         assert!(unknown.is_empty(), "in {file}, and unknown: {unknown:?}");
     }
+    // The page of a family has those of its own, and those that every call has.
+    let mut pages = 0;
+    for file in all()
+        .iter()
+        .filter(|file| file.contains("man/prose/git-locks-"))
+    {
+        let rows = exit_rows(file);
+        assert!(rows.is_subset(&codes), "{file}: {rows:?}");
+        assert!(rows.is_superset(&[0, 2, 128].into()), "{file}: {rows:?}");
+        pages += 1;
+    }
+    assert!(pages > 8, "{pages}");
+}
+
+/// The codes in the table of exit codes.
+fn exit_rows(file: &str) -> BTreeSet<u8> {
+    let text = text(file);
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| exit | meaning |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|line| line.split('|').nth(1));
+    let codes = cells.flat_map(|cell| cell.split(','));
+    codes
+        .filter_map(|code| code.trim().trim_matches('`').parse().ok())
+        .collect()
 }

@@ -16,6 +16,7 @@ mod asking;
 mod bash;
 mod fish;
 mod ground;
+mod help;
 mod install;
 mod man;
 mod pages;
