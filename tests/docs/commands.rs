@@ -1,7 +1,7 @@
 //! The commands themselves, block by block, in the order in which a reader comes to them: a fresh
 //! checkout for each section.
 
-use std::fs;
+use std::process::Command;
 
 use crate::common::required;
 use crate::pages::{Block, read, root};
@@ -64,12 +64,7 @@ fn runs(file: &str, section: &str, scene: &Scene) {
             continue;
         }
         if block.language == "text" {
-            assert_eq!(
-                gist(scene, &block.text),
-                gist(scene, &said),
-                "{}",
-                block.at()
-            );
+            shows(&block, scene, &said);
         } else {
             said = scene.runs(&block);
         }
@@ -102,9 +97,17 @@ fn every_section_with_commands_is_run() {
         );
     }
     // What is not run is at least there.
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
-    assert!(manifest.contains("name = \"git-locks\""));
-    assert!(root().join("scripts/test").is_file());
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--offline", "--no-deps", "--format-version=1"]);
+    let metadata = cargo.current_dir(root()).output().expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    let targets = metadata["packages"][0]["targets"].as_array();
+    let is_program =
+        |target: &serde_json::Value| target["kind"][0] == "bin" && target["name"] == "git-locks";
+    assert!(targets.is_some_and(|targets| targets.iter().any(is_program)));
+    for file in ["Cargo.lock", "scripts/test"] {
+        assert!(root().join(file).is_file(), "{file}");
+    }
 }
 
 #[test]
@@ -123,48 +126,68 @@ fn the_installation() {
     ] {
         assert!(home.join(file).is_file(), "{file} was not installed");
     }
-    // What `cargo run` runs.
-    scene.env.locks(&scene.shop, "merge acquire").exits(0);
+    let runs = NOT_RUN
+        .iter()
+        .filter(|(line, _)| line.starts_with("cargo run "));
+    for (line, _) in runs {
+        let (_, args) = line.split_once(" -- ").expect("arguments");
+        scene.env.locks(&scene.shop, args).exits(0);
+    }
     scene.env.locks(&scene.shop, "merge release").exits(0);
     assert_eq!(scene.env.git(&scene.shop, "status --porcelain"), "");
 }
 
+/// Fails the test unless the block shows what was said, whatever the place and the time.
+#[track_caller]
+fn shows(block: &Block, scene: &Scene, said: &str) {
+    assert_eq!(block.language, "text", "{}", block.at());
+    let (shown, said) = (gist(scene, &block.text), gist(scene, said));
+    assert_eq!(shown, said, "{}", block.at());
+}
+
 #[test]
 fn four_things() {
-    let scene = Scene::new();
-    let section = "Four things to do with it";
-    let blocks = section_of("README.md", section);
-    let (status, others): (Vec<_>, Vec<_>) = blocks
-        .into_iter()
-        .partition(|block| block.text.contains("git locks status") || block.language == "text");
-    for block in &others {
-        scene.runs(block);
-    }
-    let origin = scene.env.path("origin.git");
-    let pushed = scene.env.git(&origin, "rev-parse main");
-    assert_eq!(pushed, scene.env.git(&scene.shop, "rev-parse topic"));
-    assert!(scene.shop.join(".git/hooks/pre-push").is_file());
-    let [status, shown] = &status[..] else {
-        panic!("not one status and what it shows: {status:#?}");
+    let blocks = section_of("README.md", "Four things to do with it");
+    let [merge, waiting, build, gate, installed, status, shown] = &blocks[..] else {
+        panic!("not the four things and what three of them say: {blocks:#?}");
     };
     let scene = Scene::busy();
-    let env = &scene.env;
+    let (env, shop) = (&scene.env, &scene.shop);
+    let said = scene.runs_and_waits(merge);
+    let notes = said.lines().find_map(|line| line.strip_prefix("note: "));
+    shows(waiting, &scene, notes.unwrap_or(&said));
+    let origin = env.path("origin.git");
+    let pushed = |branch: &str| {
+        let there = env.git(&origin, "rev-parse main");
+        assert_eq!(there, env.git(shop, &format!("rev-parse {branch}")));
+    };
+    pushed("topic");
+
+    env.git(shop, "config --global locks.format human");
+    assert!(scene.runs(build).starts_with("made all\n"));
+    shows(installed, &scene, &scene.runs(gate));
+    assert!(shop.join(".git/hooks/pre-push").is_file());
+    env.commit(shop, "more");
+    let push = scene
+        .command("git")
+        .args(["push", "origin", "main"])
+        .output();
+    assert!(push.expect("git runs").status.success());
+    pushed("main");
+    let log = env
+        .locks(shop, "log --event merge:acquired --format toon")
+        .exits(0);
+    assert!(log.stdout.contains("main-checkout"), "{log:?}");
+
+    let scene = Scene::busy();
+    let (env, shop) = (&scene.env, &scene.shop);
     let begin = "session acquire --mode feature --session-id s-91c2";
     env.locks(&env.path("fix-login"), begin).exits(0);
-    let ask = env
-        .call(&scene.shop)
-        .args("merge acquire --reason")
-        .arg("merge topic");
-    ask.run().exits(75);
-    env.git(&scene.shop, "config --global locks.build.maxSlots 2");
-    env.git(&scene.shop, "config locks.format human");
-    let said = scene.runs(status);
-    assert_eq!(
-        gist(&scene, &said),
-        gist(&scene, &shown.text),
-        "{}",
-        shown.at()
-    );
+    let ask = env.call(shop).args("merge acquire --reason");
+    ask.arg("merge topic").run().exits(75);
+    env.git(shop, "config --global locks.build.maxSlots 2");
+    env.git(shop, "config locks.format human");
+    shows(shown, &scene, &scene.runs(status));
 }
 
 #[test]
@@ -190,13 +213,14 @@ fn scripts_and_agents() {
 }
 
 /// The sections of the recipes that run by themselves.
-const RECIPES: [&str; 8] = [
+const RECIPES: [&str; 9] = [
     "A merge script",
     "A gate before pushes",
     "A hook that wants the lock for merges",
     "CI on one machine",
     "Worktree managers",
     "Integrators, in any language",
+    "From `flock` to `git locks`",
     "Scripts that hold the lock by their own life",
     "What has happened",
 ];
@@ -272,7 +296,7 @@ fn the_prompt() {
             _ => scene.prompt(block, &["fish", "--no-config"], "fish_prompt"),
         }
     };
-    assert_eq!(blocks.len(), 3, "{blocks:#?}");
+    assert_eq!(blocks.len(), 4, "{blocks:#?}");
     for language in ["bash", "zsh", "fish"] {
         assert!(!shown(language).contains('🔒'), "{language}");
     }
@@ -280,5 +304,10 @@ fn the_prompt() {
     for language in ["bash", "zsh", "fish"] {
         let prompt = shown(language);
         assert!(prompt.contains('🔒'), "{language}: {prompt:?}");
+    }
+    let silent = blocks.iter().find(|block| block.language == "sh");
+    scene.runs(silent.expect("how to have no sign"));
+    for language in ["bash", "zsh", "fish"] {
+        assert!(!shown(language).contains('🔒'), "{language}");
     }
 }

@@ -1,6 +1,6 @@
 //! Commands that are only mentioned: they exist, and so do their flags.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::common::{Call, Env};
 use crate::pages::{all, read, root};
@@ -118,6 +118,60 @@ fn every_command_that_is_mentioned_exists() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(seen > 100, "{seen}");
+}
+
+/// The commands that a help lists.
+fn listed(help: &str) -> Vec<String> {
+    let Some((_, list)) = help.split_once("\nCommands:\n") else {
+        return Vec::new();
+    };
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    // What goes on in another line stands further to the right.
+    let names = lines.filter_map(|line| line.strip_prefix("  ").filter(|it| !it.starts_with(' ')));
+    let names = names.filter_map(|line| line.split(' ').next());
+    names
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// All commands that begin with these words and have none below them.
+fn leaves(env: &Env, helps: &mut Helps, words: &[String], found: &mut BTreeSet<String>) {
+    let names = listed(&helps.of(env, words).expect("a command"));
+    if names.is_empty() {
+        found.insert(words.join(" "));
+    }
+    for name in names {
+        leaves(env, helps, &[words, &[name]].concat(), found);
+    }
+}
+
+#[test]
+fn the_tables_of_the_readme_name_every_command() {
+    let env = Env::new();
+    let mut known = BTreeSet::new();
+    leaves(&env, &mut Helps::default(), &[], &mut known);
+    // Git runs it, and nobody else.
+    assert!(known.remove("hook pre-push"));
+    let mut named = BTreeSet::new();
+    let (lines, _) = read("README.md");
+    let lines = lines.iter().map(|(_, line)| line.as_str());
+    let section = lines.skip_while(|line| *line != "## The families").skip(1);
+    let rows = section.take_while(|line| !line.starts_with("## "));
+    for row in rows.filter(|row| row.starts_with("| `") && !row.contains('…')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        match cells[..] {
+            [families, _, _, verbs] => {
+                for family in spans(families) {
+                    let verbs = spans(verbs).into_iter();
+                    named.extend(verbs.map(|verb| format!("{family} {verb}")));
+                }
+            }
+            [commands, _] => named.extend(spans(commands).into_iter().map(str::to_owned)),
+            _ => panic!("a table of another kind: {row}"),
+        }
+    }
+    assert_eq!(named, known);
 }
 
 /// The page that `git help` or `man` would show.

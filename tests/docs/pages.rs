@@ -81,6 +81,11 @@ pub fn read(file: &str) -> (Vec<(usize, String)>, Vec<Block>) {
                 });
             }
             (None, None) => {
+                // No other kind of block is read: it would be missed silently.
+                let other = ["```", "~~~"]
+                    .iter()
+                    .any(|it| line.trim_start().starts_with(it));
+                assert!(!other, "{file}:{}: write ``` at the margin", index + 1);
                 if let Some(heading) = line.strip_prefix("## ") {
                     heading.clone_into(&mut section);
                 }

@@ -83,7 +83,8 @@ impl Scene {
         done(block, &command.output().expect("it starts"))
     }
 
-    /// Runs a block that waits for the lock, which another checkout lets go of meanwhile.
+    /// Runs a block that waits for the lock, which another checkout lets go of meanwhile; what it
+    /// said on standard error.
     #[track_caller]
     pub fn runs_and_waits(&self, block: &Block) -> String {
         let mut command = self.command("bash");
@@ -98,7 +99,9 @@ impl Scene {
         });
         let there = self.env.path("fix-login");
         self.env.merge(&there, "release").exits(0);
-        done(block, &child.wait_with_output().expect("it ends"))
+        let output = child.wait_with_output().expect("it ends");
+        done(block, &output);
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     /// What a shell makes of the block of a prompt, shown by `show`.
