@@ -45,7 +45,7 @@ pub(super) fn admitted(it: &MergeAdmitted, style: &Style) -> Vec<String> {
     if let Some(from) = &it.reclaimed_from {
         let from = style.name(from);
         lines.push(format!(
-            "It was taken over from {from}, for which nothing vouched any more."
+            "It was still noted for {from}, for which nothing vouches any more."
         ));
     }
     // The holder's own entry stays in the queue and is counted.

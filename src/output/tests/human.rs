@@ -10,7 +10,7 @@ fn admitted() {
         &Report::MergeAdmitted(s::admitted()),
         &[
             "Admitted: beta holds the merge lock (fence 7), for 1h unless renewed.",
-            "It was taken over from alpha, for which nothing vouched any more.",
+            "It was still noted for alpha, for which nothing vouches any more.",
             "2 others wait for it.",
             "When done: git locks merge release --as beta",
         ],
