@@ -61,12 +61,6 @@ pub enum Live {
     Worktrees,
     /// The branches.
     Branches,
-    /// The kinds of work of a session.
-    Modes,
-    /// The locks that the timeline tells of.
-    Locks,
-    /// The events that it tells of.
-    Events,
 }
 
 /// What the shell may offer besides.

@@ -10,11 +10,10 @@ use crate::cli::outline::outline;
 use crate::commands::asking::shown;
 use crate::completion::{self, Candidate, Live, unquoted};
 use crate::error::Result;
-use crate::event_log::filter::{EVENTS, LOCKS};
 use crate::exit::Exit;
 use crate::identity::PlanId;
 use crate::locks::build::Entry;
-use crate::locks::session::{Content, MODES, ModeClass};
+use crate::locks::session::Content;
 use crate::manual;
 use crate::place::{self, Home, Place, asking};
 use crate::report::Outcome;
@@ -71,31 +70,7 @@ fn look_up(live: Live, directories: &[String]) -> Result<Vec<Candidate>> {
         Live::Bots => bots(&place),
         Live::Worktrees => Ok(worktrees(&place.worktrees()?)),
         Live::Branches => branches(&place),
-        Live::Modes => Ok(MODES
-            .iter()
-            .map(|(mode, class)| told(mode, *class))
-            .collect()),
-        Live::Locks => {
-            let locks = LOCKS.iter();
-            Ok(locks.map(|lock| Candidate::new(*lock, "")).collect())
-        }
-        Live::Events => {
-            let events = EVENTS.iter();
-            Ok(events
-                .map(|(event, about)| Candidate::new(*event, *about))
-                .collect())
-        }
     }
-}
-
-/// A mode, and what it means.
-fn told(mode: &str, class: ModeClass) -> Candidate {
-    let about = match class {
-        ModeClass::Exclusive => "wants to be alone in the repository",
-        ModeClass::Parallel | ModeClass::Unknown => "goes beside others, in worktrees of their own",
-        ModeClass::AlwaysOk => "only reads",
-    };
-    Candidate::new(mode, about)
 }
 
 fn branches(place: &Place) -> Result<Vec<Candidate>> {

@@ -4,6 +4,8 @@
 //! should stand, nothing makes sense any more.
 
 use crate::cli::outline::{Flag, Operand, Value, Verb};
+use crate::event_log::filter::{EVENTS, LOCKS};
+use crate::locks::session::{MODES, ModeClass};
 
 use super::{Asked, Besides, Candidate, Live};
 
@@ -209,10 +211,24 @@ impl<'a> Reader<'a> {
             ("build", "plan_id") => asked.live = Some(Live::Builders),
             ("build", "id") => asked.live = Some(Live::Entries),
             ("log", "id") => asked.live = Some(Live::Participants),
-            ("log", "lock") => asked.live = Some(Live::Locks),
-            ("log", "event") => asked.live = Some(Live::Events),
+            ("log", "lock") => {
+                let locks = LOCKS.iter();
+                asked
+                    .known
+                    .extend(locks.map(|lock| Candidate::new(*lock, "")));
+            }
+            ("log", "event") => {
+                let events = EVENTS.iter();
+                let told = events.map(|(event, about)| Candidate::new(*event, *about));
+                asked.known.extend(told);
+            }
             ("hook", "protect") => asked.live = Some(Live::Branches),
-            ("session", "mode") => asked.live = Some(Live::Modes),
+            ("session", "mode") => {
+                let modes = MODES.iter();
+                asked
+                    .known
+                    .extend(modes.map(|(mode, class)| told(mode, *class)));
+            }
             (_, "session_id") => asked.live = Some(Live::Sessions),
             (_, "bot_kind") => asked.live = Some(Live::Bots),
             ("man", "install") => asked.besides = Besides::Directories,
@@ -226,4 +242,14 @@ impl<'a> Reader<'a> {
 
 fn is_optional(flag: &Flag) -> bool {
     flag.value.as_ref().is_some_and(|value| value.optional)
+}
+
+/// A mode, and what it means.
+fn told(mode: &str, class: ModeClass) -> Candidate {
+    let about = match class {
+        ModeClass::Exclusive => "wants to be alone in the repository",
+        ModeClass::Parallel | ModeClass::Unknown => "goes beside others, in worktrees of their own",
+        ModeClass::AlwaysOk => "only reads",
+    };
+    Candidate::new(mode, about)
 }

@@ -65,6 +65,9 @@ fn values_are_those_of_their_option() {
     assert_eq!(words("merge check --format j"), ["toon", "json", "human"]);
     assert_eq!(words("completions "), ["bash", "zsh", "fish"]);
     assert_eq!(words("merge run --on-loss "), ["end", "continue"]);
+    assert_eq!(words("log --lock "), ["merge", "build", "rate-window"]);
+    offers("log --event=", &["acquired", "reaped-stale"]);
+    offers("session run --mode ", &["deep", "housekeeping"]);
     let attached = asked("merge check --format=j");
     assert_eq!(
         attached.answer(Vec::new(), true),
@@ -95,10 +98,7 @@ fn what_lives_is_looked_up_where_it_belongs() {
         Some(Live::Bots)
     );
     assert_eq!(live("-C "), Some(Live::Worktrees));
-    assert_eq!(live("log --lock "), Some(Live::Locks));
-    assert_eq!(live("log --event="), Some(Live::Events));
     assert_eq!(live("hook install --protect "), Some(Live::Branches));
-    assert_eq!(live("session run --mode "), Some(Live::Modes));
     assert_eq!(live("merge acquire --reason "), None);
     assert_eq!(live("merge acquire "), None);
 }

@@ -14,6 +14,13 @@ const OF_GIT: [&str; 4] = [
 ];
 pub const BASH_COMPLETION: &str = "/usr/share/bash-completion/bash_completion";
 
+/// What is about somebody who is nowhere outside of a repository.
+pub const NOTHING: [&str; 3] = [
+    "merge acquire --as ",
+    "hook install --protect ",
+    "session check --session-id ",
+];
+
 /// What offers what for the words of a line: as bash itself calls it.
 const DRIVER: &str = r#"
 offer() {
@@ -94,6 +101,7 @@ fn offered(env: &Env, dir: &Path, setup: &str, line: &str) -> Vec<String> {
         .args(["bash", function, line])
         .args(pieces(line));
     let output = bash.output().expect("bash runs");
+    assert!(output.stderr.is_empty(), "{line}: {output:?}");
     let said = String::from_utf8(output.stdout).expect("UTF-8");
     said.lines()
         .filter(|line| !line.is_empty())
@@ -199,4 +207,24 @@ fn gits_own_options_count() {
     assert!(offered(env, env.root(), &setup, "git locks merge acquire --as a").is_empty());
     let found = offered(env, &ground.repo, &setup, "git loc");
     assert_eq!(found, ["locks "]);
+}
+
+#[test]
+fn where_there_is_nothing_to_offer_nothing_is_said() {
+    if !possible("bash::where_there_is_nothing_to_offer_nothing_is_said") {
+        return;
+    }
+    let env = Env::new();
+    let (setup, broken) = (setup(false), env.mkdir("broken"));
+    std::fs::write(broken.join(".git"), "nonsense").expect("a file");
+    for program in ["git locks", "git-locks"] {
+        for dir in [env.root(), &broken] {
+            let found = |line: &str| offered(&env, dir, &setup, &format!("{program} {line}"));
+            for line in NOTHING {
+                assert!(found(line).is_empty(), "{program} {line}");
+            }
+            // What needs no repository is offered all the same.
+            assert_eq!(found("log --lock "), ["merge ", "build ", "rate-window "]);
+        }
+    }
 }

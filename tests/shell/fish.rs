@@ -1,19 +1,22 @@
 //! fish: by itself, and as a command of git.
 
-use crate::common::required;
+use std::path::Path;
+
+use crate::bash::NOTHING;
+use crate::common::{Env, required};
 use crate::ground::{Ground, path_with_us, source};
 use crate::typing::{Kind, Typist};
 
 /// What fish offers for `line`, each with what it says about it.
-fn offered(ground: &Ground, line: &str) -> Vec<String> {
-    let conf = ground.env.mkdir("home/.config/fish/conf.d");
+fn offered(env: &Env, dir: &Path, line: &str) -> Vec<String> {
+    let conf = env.mkdir("home/.config/fish/conf.d");
     std::fs::copy(
         source().join("completions/git-locks.fish"),
         conf.join("git-locks.fish"),
     )
     .expect("a copy");
-    let mut fish = ground.env.command("fish");
-    fish.current_dir(&ground.repo).env("PATH", path_with_us());
+    let mut fish = env.command("fish");
+    fish.current_dir(dir).env("PATH", path_with_us());
     fish.args(["-c", "complete -C $argv[1]", line]);
     let output = fish.output().expect("fish runs");
     assert!(output.stderr.is_empty(), "{line}: {output:?}");
@@ -28,7 +31,7 @@ fn by_itself_and_as_a_command_of_git() {
     }
     let ground = Ground::new();
     for program in ["git locks", "git-locks", "git -C . locks"] {
-        let found = |line: &str| offered(&ground, &format!("{program} {line}"));
+        let found = |line: &str| offered(&ground.env, &ground.repo, &format!("{program} {line}"));
         assert_eq!(
             found("mer"),
             ["merge\tThe merge lock: one merge at a time, first come first served"]
@@ -61,11 +64,11 @@ fn by_itself_and_as_a_command_of_git() {
         );
     }
     assert!(
-        offered(&ground, "git lock")
+        offered(&ground.env, &ground.repo, "git lock")
             .iter()
             .any(|line| line.starts_with("locks\t"))
     );
-    assert!(offered(&ground, "git commit -m locks mer").is_empty());
+    assert!(offered(&ground.env, &ground.repo, "git commit -m locks mer").is_empty());
 }
 
 #[test]
@@ -76,4 +79,30 @@ fn on_a_terminal() {
     }
     let ground = Ground::new();
     Typist::start(&ground, Kind::Fish).completes_all();
+}
+
+#[test]
+fn where_there_is_nothing_to_offer_nothing_is_said() {
+    let test = "fish::where_there_is_nothing_to_offer_nothing_is_said";
+    if !required(test, "fish") {
+        return;
+    }
+    let env = Env::new();
+    let broken = env.mkdir("broken");
+    std::fs::write(broken.join(".git"), "nonsense").expect("a file");
+    for program in ["git locks", "git-locks"] {
+        for dir in [env.root(), &broken] {
+            // There, fish's own completion of git lets git complain once, whatever is completed.
+            if program == "git locks" && dir == broken {
+                continue;
+            }
+            let found = |line: &str| offered(&env, dir, &format!("{program} {line}"));
+            for line in NOTHING {
+                assert!(found(line).is_empty(), "{program} {line}");
+            }
+            // What needs no repository is offered all the same.
+            let reaped = ["reaped-stale\ta slot was taken after too long"];
+            assert_eq!(found("log --event rea"), reaped);
+        }
+    }
 }

@@ -134,6 +134,14 @@ impl<'a> Typist<'a> {
             &self.ground.repo,
             format!("tree {}", evil.replace('/', "_")),
         );
+        let bot = format!("bot {evil}");
+        let claim = self.ground.env.call(&self.ground.repo);
+        let claim = claim.args("merge rate-window claim --as alpha --bot-kind");
+        claim.arg(&bot).run().exits(0);
+        // What a branch may be called.
+        let branch = format!("evil/$(touch${{IFS}}{TRAP})`{TRAP}`;'\"&|{{a,b}}<x>!");
+        let create = ["branch", &branch];
+        self.ground.env.git_args(&self.ground.repo, &create);
         let root = self.ground.env.root().join("tree").display().to_string();
         for program in [&["git", "locks"][..], &["git-locks"]] {
             let mut check = |line: &str, expected: &[&str]| {
@@ -166,6 +174,24 @@ impl<'a> Typist<'a> {
                 "session heartbeat --session-id ev",
                 &["session", "heartbeat", "--session-id", &session],
             );
+            check(
+                "hook install --protect ev",
+                &["hook", "install", "--protect", &branch],
+            );
+            check(
+                "merge rate-window check --bot-kind bo",
+                &["merge", "rate-window", "check", "--bot-kind", &bot],
+            );
+            for (line, word) in [
+                ("log --lock rate", "rate-window"),
+                ("log --event reap", "reaped-stale"),
+                ("session acquire --mode house", "housekeeping"),
+            ] {
+                let mut words: Vec<&str> = line.split(' ').collect();
+                words.pop();
+                words.push(word);
+                check(line, &words);
+            }
             check(&format!("-C {root}"), &["-C", &tree.display().to_string()]);
         }
         for dir in [&self.ground.repo, self.ground.env.root()] {
