@@ -101,7 +101,13 @@ fn git_finds_what_is_installed() {
     }
     let env = Env::new();
     let prefix = env.mkdir("prefix");
-    make(&env, "install", &[format!("PREFIX={}", prefix.display())]);
+    let settings = [format!("PREFIX={}", prefix.display())];
+    make(&env, "install", &settings);
+    // Over what an older one has left, too.
+    for file in FILES {
+        std::fs::write(prefix.join(file), "old").expect("an old file");
+    }
+    make(&env, "install", &settings);
     let path = std::env::var("PATH").unwrap_or_default();
     let shown = |line: &str| {
         let mut git = Command::new("sh");
@@ -117,8 +123,14 @@ fn git_finds_what_is_installed() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     assert!(shown("git locks --version").starts_with("git-locks "));
-    for line in ["git help locks", "git locks --help", "man git-locks"] {
-        assert!(shown(line).contains("GIT-LOCKS(1)"), "{line}");
+    for (line, title) in [
+        ("git help locks", "GIT-LOCKS(1)"),
+        ("git locks --help", "GIT-LOCKS(1)"),
+        ("man git-locks", "GIT-LOCKS(1)"),
+        ("man git-locks-merge", "GIT-LOCKS-MERGE(1)"),
+        ("git help git-locks-merge", "GIT-LOCKS-MERGE(1)"),
+    ] {
+        assert!(shown(line).contains(title), "{line}");
     }
     assert!(shown("git-locks --help").contains("Usage: git locks"));
 }

@@ -7,8 +7,11 @@ use std::process::Command;
 use git_locks::manual;
 
 use crate::common::turns::Terminal;
-use crate::common::{BIN, DEADLINE, Env, chmod, required};
+use crate::common::{BIN, DEADLINE, Env, chmod, needs_root, required};
 use crate::ground::{path_with_us, source};
+
+/// A user that is neither root nor anybody.
+const ANN: u32 = 61_001;
 
 fn committed(name: &str) -> String {
     std::fs::read_to_string(source().join("man").join(format!("{name}.1"))).expect("a page")
@@ -208,6 +211,32 @@ fn what_is_in_the_way_stays_and_nothing_is_installed() {
     std::fs::write(&page, format!("{first}\n.TH OLD 1\n")).expect("written");
     env.locks(env.root(), "man --install pages").exits(0);
     assert_eq!(std::fs::read_to_string(&page).expect("it"), ours);
+}
+
+#[test]
+fn a_home_that_may_not_be_written_is_named_and_stays_as_it_is() {
+    // Nothing is forbidden to root itself.
+    if !needs_root("man::a_home_that_may_not_be_written_is_named_and_stays_as_it_is") {
+        return;
+    }
+    let env = Env::new();
+    let home = env.home_for(ANN, ANN);
+    chmod(&home, 0o500);
+    let call = env.call(env.root()).args("--format json man --install");
+    let run = call.user(&env, ANN, ANN).run().exits(128).one_line_error();
+    assert_eq!(run.text("error_code"), "IO");
+    let path = home.join(".local");
+    assert!(
+        run.stderr.contains(path.to_str().expect("a path")),
+        "{run:#?}"
+    );
+    assert!(!path.exists());
+    // Elsewhere it can still be put.
+    let there = env.mkdir("there");
+    std::os::unix::fs::chown(&there, Some(ANN), Some(ANN)).expect("chown");
+    let call = env.call(env.root()).args("man --install there");
+    call.user(&env, ANN, ANN).run().exits(0);
+    assert!(there.join("man1/git-locks-merge.1").is_file());
 }
 
 #[test]
