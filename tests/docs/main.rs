@@ -1,5 +1,6 @@
 //! Every command in the README and in the recipes, as it stands there, run by the shell or language
-//! that it is written for; and every mention of a command, and every link, in any document.
+//! that it is written for, and the examples of the manual; every mention of a command, and every link, in
+//! any document; and what the documents say of fields, settings, exit codes and modules, against the code.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,6 +14,7 @@
 mod common;
 
 mod commands;
+mod examples;
 mod fields;
 mod links;
 mod map;
