@@ -8,7 +8,7 @@ use crate::cli::LogArgs;
 use crate::commands::context::Context;
 use crate::error::Result;
 use crate::event_log::entries::Entry;
-use crate::event_log::filter::Filter;
+use crate::event_log::filter::{EVENTS, Filter};
 use crate::event_log::reading::Reader;
 use crate::event_log::summary::{LockSummary, Queue, Reclaim, Summary, Summing};
 use crate::exit::Exit;
@@ -38,6 +38,13 @@ pub fn run(args: &LogArgs, context: &Context) -> Result<Outcome> {
     context
         .voice
         .detail(format!("the timeline is in {}", text::path(logs)));
+    if let Some(event) = args.event.as_deref().filter(|_| !filter.knows_event()) {
+        context.voice.inform(format!(
+            "git-locks itself tells of no {}; it tells of {}",
+            text::visible(event),
+            EVENTS.map(|(name, _)| name).join(", ")
+        ));
+    }
     let mut reader = Reader::open(logs, &filter)?;
     if args.follow {
         let next = Reader::next_or_settled;

@@ -91,6 +91,12 @@ impl Filter {
         Ok(self)
     }
 
+    /// Whether the event that is asked for, if one is, is among those that git-locks itself tells of.
+    pub fn knows_event(&self) -> bool {
+        let known = |wanted: &str| EVENTS.iter().any(|(name, _)| *name == wanted);
+        self.event.as_ref().is_none_or(|(_, name)| known(name))
+    }
+
     /// Since when, in seconds since the Unix epoch.
     pub fn start(&self) -> Option<f64> {
         self.since

@@ -37,6 +37,21 @@ fn what_makes_no_sense_is_a_usage_error_with_what_would() {
 }
 
 #[test]
+fn an_event_that_only_others_may_tell_of_is_noted() {
+    let pen = Pen::new();
+    for (event, noted) in [
+        ("acquird", true),
+        ("merge:acquird", true),
+        ("acquired", false),
+    ] {
+        let run = pen.log(&format!("--event {event}")).exits(0);
+        assert_eq!(run.stderr.contains("acquired, blocked"), noted, "{run:#?}");
+    }
+    let run = pen.log("-q --event acquird").exits(0);
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
 fn what_contradicts_itself_is_refused() {
     let pen = Pen::new();
     for args in [
