@@ -58,7 +58,7 @@ fn stale(lease: &Lease, sight: &Sight, path: &Path, root: &Path) -> Finding {
 /// How a session takes the place of the one that is noted in the checkout in `root`.
 fn take(root: &Path) -> String {
     match text::typed(root) {
-        Some(root) => format!("git -C {root} locks session take"),
-        None => "git locks session take".to_owned(),
+        Some(root) => format!("git -C {root} locks session take --mode MODE"),
+        None => "git locks session take --mode MODE".to_owned(),
     }
 }

@@ -44,7 +44,7 @@ fn one_that_is_over_is_worth_knowing_and_stays() {
         let what = finding["what"].as_str().expect("what");
         assert!(what.contains("'old one'") && what.contains("another machine"));
         let action = finding["action"].as_str().expect("what to do");
-        let take = format!("git -C {} locks session take", beside.display());
+        let take = format!("git -C {} locks session take --mode MODE", beside.display());
         assert!(action.ends_with(&take), "{action}");
     }
     assert!(lease(&beside).exists());

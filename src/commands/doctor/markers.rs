@@ -115,11 +115,13 @@ pub(super) fn remove(directories: &[PathBuf]) {
     }
 }
 
+/// The command that would mend it, where it can be typed.
 fn repair(admin: &Path, root: &Path) -> String {
-    let root = text::shell_word(&root.to_string_lossy());
     let common = admin.parent().and_then(Path::parent).unwrap_or(admin);
-    let common = text::shell_word(&common.to_string_lossy());
-    format!("git --git-dir {common} worktree repair {root}")
+    match (text::typed(common), text::typed(root)) {
+        (Some(common), Some(root)) => format!("git --git-dir={common} worktree repair {root}"),
+        _ => "git worktree repair, with its path".to_owned(),
+    }
 }
 
 fn marker(what: &str, path: &Path) -> Finding {
