@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
-use crate::common::DEADLINE;
 use crate::common::fixture::{base, keep_plans, plan_worktree, queue_file, same_tree, tree};
 use crate::common::turns::{edit_records, edit_records_inside, take_guard, waits_for};
+use crate::common::{BIN, DEADLINE, required};
 use crate::stage::{OLD, Stage, age, kinds, leave, path_of, succeeds, the};
 
 /// Provokes a finding of `kind` at a path, which only `--fix` removes.
@@ -77,20 +76,36 @@ fn old_temporary_files_wherever_they_are_left() {
 }
 
 #[test]
-fn thousands_of_temporary_files_take_seconds() {
+fn a_directory_is_not_read_anew_for_each_temporary_file() {
+    let test = "leftovers::a_directory_is_not_read_anew_for_each_temporary_file";
+    if !required(test, "strace") {
+        return;
+    }
     let stage = Stage::new();
     stage.used();
-    let many = 4000;
-    for number in 0..many {
+    for number in 0..200 {
         let name = format!(".git-locks-left{number}.tmp");
         leave(&stage.ours().join(name), "", OLD);
     }
-    let start = Instant::now();
-    let run = stage.doctor("--fix").exits(0);
-    let took = start.elapsed();
-    assert_eq!(run.get("fixed"), many);
-    // Time that grows with the square of their number would be over a minute.
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    let trace = stage.env.path("trace");
+    let mut strace = stage.env.command("strace");
+    strace
+        .current_dir(&stage.main)
+        .env("PATH", stage.search_path())
+        .args(["-qq", "-e", "trace=openat,open", "-o"])
+        .arg(&trace)
+        .args([BIN, "--format", "json", "doctor", "--fix"]);
+    let output = strace.output().expect("strace runs");
+    assert!(output.status.success(), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(report["fixed"], 200, "{report:#}");
+    let calls = fs::read_to_string(&trace).expect("a trace");
+    let directory = format!("\"{}\"", stage.ours().display());
+    let read = calls
+        .lines()
+        .filter(|call| call.contains(&directory))
+        .count();
+    assert!((1..40).contains(&read), "read {read} times");
 }
 
 #[test]
