@@ -11,6 +11,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod beside;
 mod failing;
 mod hosts;
 mod leases;

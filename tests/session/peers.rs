@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::common::fixture::worktree;
 use crate::common::{DEADLINE, Env, Run};
-use crate::stage::{hours_ago, lease, session, silent_for, write_lease};
+use crate::stage::{lease, session, silent_for, state, write_lease, write_state};
 
 /// A repository with a worktree beside it, on a branch.
 fn two() -> (Env, PathBuf, PathBuf) {
@@ -17,21 +17,6 @@ fn two() -> (Env, PathBuf, PathBuf) {
     let beside = worktree(&env, &repo, "beside");
     env.git(&beside, "switch -q -c topic");
     (env, repo, beside)
-}
-
-fn write_state(checkout: &Path, directory: &str, text: impl AsRef<[u8]>) -> PathBuf {
-    let directory = checkout.join(directory);
-    fs::create_dir_all(&directory).expect("mkdir");
-    let path = directory.join("STATE.md");
-    fs::write(&path, text).expect("write");
-    path
-}
-
-fn state(session: &str, status: &str, hours: f64) -> String {
-    let since = hours_ago(hours);
-    format!(
-        "---\nstatus: {status}\nsession: {session}\nstarted_at: {since}\nmode: deep\ncurrent_wave: 3\n---\n# Notes\n"
-    )
 }
 
 fn rows(run: &Run) -> Vec<Value> {

@@ -55,3 +55,21 @@ pub fn silent_for(id: &str, hours: f64, host: &str) -> Value {
         "mode": "deep", "pid": 1, "host": host, "ttl_hours": 4,
     })
 }
+
+/// Writes the `STATE.md` of a checkout, below `directory`; its path.
+#[track_caller]
+pub fn write_state(checkout: &Path, directory: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let directory = checkout.join(directory);
+    fs::create_dir_all(&directory).expect("mkdir");
+    let path = directory.join("STATE.md");
+    fs::write(&path, text).expect("write");
+    path
+}
+
+/// A `STATE.md` of a session that began so many hours ago.
+pub fn state(session: &str, status: &str, hours: f64) -> String {
+    let since = hours_ago(hours);
+    format!(
+        "---\nstatus: {status}\nsession: {session}\nstarted_at: {since}\nmode: deep\ncurrent_wave: 3\n---\n# Notes\n"
+    )
+}

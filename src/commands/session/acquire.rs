@@ -13,10 +13,10 @@ use crate::report::{Outcome, Recommendation, Report, SessionBlocked};
 /// Notes the caller's session, unless another is noted; then a person is asked, where there is one.
 ///
 /// # Errors
-/// An argument makes no sense, or the worktrees of the repository cannot be told.
+/// An argument makes no sense, or an answer cannot be read.
 pub(super) fn acquire(args: &cli::SessionAcquire, here: &Here<'_>) -> Result<Outcome> {
     let terms = here.terms(&args.mode, &args.terms)?;
-    match begin(here, &terms, args.consider_peers)? {
+    match begin(here, &terms, args.consider_peers) {
         Begun::Leased(lease, action) => Ok(leased(here, lease, action)),
         Begun::Beside(report, exit) => Ok(Outcome::new(Report::SessionBeside(*report), exit)),
         Begun::Failed(error) => here.degraded(terms.session_id, error),

@@ -4,7 +4,7 @@
 //! other worktrees; then the lease is written, unless it has changed meanwhile in a way that forbids it.
 
 use super::{Here, noted, peers};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::exit::Exit;
 use crate::locks::session::{self, Beside, Content, Decision, Lease, ModeClass, Terms};
 use crate::report::{
@@ -27,21 +27,18 @@ pub(super) enum Begun {
 }
 
 /// Begins the session of `terms`, if nothing is in its way.
-///
-/// # Errors
-/// The worktrees of the repository cannot be told.
-pub(super) fn begin(here: &Here<'_>, terms: &Terms, consider_peers: bool) -> Result<Begun> {
+pub(super) fn begin(here: &Here<'_>, terms: &Terms, consider_peers: bool) -> Begun {
     if consider_peers {
         warn_of_mode(here, "this session", &terms.session_id, Some(&terms.mode));
         match here.store.read() {
             Ok(Content::Free) => {
-                if let Some(begun) = beside(here, terms)? {
-                    return Ok(begun);
+                if let Some(begun) = beside(here, terms) {
+                    return begun;
                 }
             }
             // What stands there is answered below.
             Ok(Content::Held(_) | Content::Corrupt) => {}
-            Err(error) => return Ok(Begun::Failed(error)),
+            Err(error) => return Begun::Failed(error),
         }
     }
     let (now, host) = (clock::wall(), here.context.host());
@@ -69,7 +66,7 @@ pub(super) fn begin(here: &Here<'_>, terms: &Terms, consider_peers: bool) -> Res
             }
         }
     });
-    Ok(updated.map_or_else(Begun::Failed, |updated| updated.answer))
+    updated.map_or_else(Begun::Failed, |updated| updated.answer)
 }
 
 fn blocked(here: &Here<'_>, terms: &Terms, reason: SessionReason, content: &Content) -> Begun {
@@ -105,26 +102,28 @@ fn blocked(here: &Here<'_>, terms: &Terms, reason: SessionReason, content: &Cont
 }
 
 /// What the sessions of the other worktrees have to say of it, if anything.
-fn beside(here: &Here<'_>, terms: &Terms) -> Result<Option<Begun>> {
-    let found = peers::told(here.context, Some(&terms.session_id), None)?;
-    let own = crate::commands::asking::shown(&here.root);
+fn beside(here: &Here<'_>, terms: &Terms) -> Option<Begun> {
+    let own = Some(terms.session_id.as_str());
+    let label = terms.semantic_session_id.as_deref();
+    let found = match peers::told(here.context, own, label, Some(&here.root)) {
+        Ok(found) => found,
+        Err(error) => return Some(Begun::Failed(error)),
+    };
     let others: Vec<SessionPeer> = found
         .into_iter()
-        .filter(|peer| peer.live && peer.mine != Some(true) && peer.worktree != own)
+        .filter(|peer| peer.live && peer.mine != Some(true))
         .collect();
     for peer in &others {
         warn_of_mode(here, "the session", &peer.session_id, peer.mode.as_deref());
     }
     let modes: Vec<Option<&str>> = others.iter().map(|peer| peer.mode.as_deref()).collect();
     let (reason, index) = match session::beside(&terms.mode, &modes) {
-        Beside::Alone => return Ok(None),
+        Beside::Alone => return None,
         Beside::Exclusive(index) => (SessionReason::ActiveIncompatibleExclusive, index),
         Beside::Parallel(index) => (SessionReason::ActiveCompatibleParallel, index),
         Beside::Bypass(index) => (SessionReason::ActiveReadonlyBypass, index),
     };
-    let Some(blocking) = others.get(index).cloned() else {
-        return Ok(None);
-    };
+    let blocking = others.get(index).cloned()?;
     let bypass = reason == SessionReason::ActiveReadonlyBypass;
     let report = SessionBeside {
         status: if bypass {
@@ -141,7 +140,7 @@ fn beside(here: &Here<'_>, terms: &Terms) -> Result<Option<Begun>> {
         peers: others,
     };
     let exit = if bypass { Exit::SUCCESS } else { Exit::BLOCKED };
-    Ok(Some(Begun::Beside(Box::new(report), exit)))
+    Some(Begun::Beside(Box::new(report), exit))
 }
 
 /// Says of a mode that is none of those which are known, how it is taken.

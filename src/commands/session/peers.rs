@@ -27,7 +27,7 @@ use crate::text;
 pub(super) fn peers(args: &cli::SessionPeers, here: &Here<'_>) -> Result<Outcome> {
     let own = given(&args.id)?;
     let semantic = args.semantic_session_id.as_deref();
-    let peers = told(here.context, own.as_deref(), semantic)?;
+    let peers = told(here.context, own.as_deref(), semantic, None)?;
     let foreign = |peer: &&SessionPeer| peer.live && peer.mine != Some(true);
     let live_peers = peers.iter().filter(foreign).count();
     let exit = if args.exit_code && live_peers > 0 {
@@ -62,15 +62,17 @@ pub(super) fn told(
     context: &Context,
     own: Option<&str>,
     semantic: Option<&str>,
+    except: Option<&Path>,
 ) -> Result<Vec<SessionPeer>> {
-    let gathered = gather(context, own, semantic)?;
+    let gathered = gather(context, own, semantic, except)?;
     for trouble in gathered.troubles {
         context.voice.detail(format!("{trouble}; it is no session"));
     }
     Ok(gathered.peers)
 }
 
-/// The sessions of every worktree. `own` is the caller's, and `semantic` its label.
+/// The sessions of every worktree but the one with the root `except`. `own` is the caller's, and
+/// `semantic` its label.
 ///
 /// # Errors
 /// The worktrees cannot be told.
@@ -78,6 +80,7 @@ pub(in crate::commands) fn gather(
     context: &Context,
     own: Option<&str>,
     semantic: Option<&str>,
+    except: Option<&Path>,
 ) -> Result<Gathered> {
     let roots = context.place.worktrees()?;
     let looks: Vec<Look<'_>> = roots.iter().map(|root| look(context, root)).collect();
@@ -89,9 +92,11 @@ pub(in crate::commands) fn gather(
     let semantic = semantic.map(str::to_owned).or(bound);
     let mut gathered = Gathered::default();
     for look in looks {
-        gathered.peers.extend(look.leased(context, own));
-        let witnessed = look.witnessed(context, own, semantic.as_deref());
-        gathered.peers.extend(witnessed);
+        if Some(look.root) != except {
+            gathered.peers.extend(look.leased(context, own));
+            let witnessed = look.witnessed(context, own, semantic.as_deref());
+            gathered.peers.extend(witnessed);
+        }
         gathered.troubles.extend(look.trouble);
         gathered.leases.push(look.path);
     }

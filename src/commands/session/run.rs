@@ -30,7 +30,7 @@ pub(super) fn run(args: &cli::SessionRun, here: &Here<'_>) -> Result<Outcome> {
     let terms = here.terms(&args.mode, &args.terms)?;
     let senses = Senses::new(Signals::arm(&signals::ENDING)?);
     let aside = |report| Ok(Outcome::Aside(Box::new(report), manner.blocked_exit()));
-    let (began, without) = match begin(here, &terms, args.consider_peers)? {
+    let (began, without) = match begin(here, &terms, args.consider_peers) {
         Begun::Leased(_, action) => (action == Action::Acquired, false),
         Begun::Blocked(_, report) => return aside(Report::SessionBlocked(*report)),
         Begun::Beside(report, _) if report.status == Status::Blocked => {

@@ -8,7 +8,7 @@ use crate::wait::Scene;
 
 /// Adds the sessions of every worktree; `scene` hears of their leases.
 pub(super) fn add(overview: &mut Overview, context: &Context, scene: &mut Scene) {
-    let gathered = gather(context, None, None).unwrap_or_else(|error| Gathered {
+    let gathered = gather(context, None, None, None).unwrap_or_else(|error| Gathered {
         troubles: vec![told(&error)],
         ..Gathered::default()
     });
