@@ -79,11 +79,15 @@ fn a_lease_that_is_removed_or_spoilt_is_noted_again() {
     let gate = Gate::new(&env);
     let mut running = run(&env, &repo, SHORT, &gate, "one");
     gate.wait_begun("one");
+    let begun = noted(&repo);
     fs::remove_file(lease(&repo)).expect("remove");
     waits_for("it to be noted again", DEADLINE, || {
         lease(&repo).exists().then_some(())
     });
-    assert_eq!(noted(&repo)["session_id"], "me");
+    let restored = noted(&repo);
+    assert_eq!(restored["session_id"], "me");
+    assert_eq!(restored["started_at"], begun["started_at"]);
+    assert!(restored["last_heartbeat"].as_str() > begun["last_heartbeat"].as_str());
     // What makes no sense may be half of what another program writes: it is left alone.
     write_lease(&repo, "{");
     let spoilt = std::time::Instant::now();
@@ -157,13 +161,12 @@ fn who_only_reads_runs_beside_others_without_a_lease() {
     let beside = worktree(&env, &repo, "beside");
     session(&env, &beside, "acquire --session-id old --mode deep").exits(0);
     let line = "session run --session-id me --consider-peers --mode";
-    let run = env.locks(&repo, &format!("{line} plan -- ls .orchestrator"));
-    // ls finds none.
-    let run = run.exits(2);
-    assert!(
-        run.stderr.contains("goes") || run.stderr.contains("old"),
-        "{run:#?}"
-    );
+    let run = env.locks(&repo, &format!("{line} plan -- find .orchestrator"));
+    // There is none to be found.
+    let run = run.exits(1);
+    assert_eq!(run.stdout, "", "{run:#?}");
+    let note = "no lease is noted: the session old is at work in";
+    assert!(run.stderr.contains(note), "{run:#?}");
     let run = env.locks(&repo, &format!("{line} deep -- true")).exits(75);
     assert!(
         run.stderr.contains("active-compatible-parallel"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Here;
 use crate::error::Result;
-use crate::locks::session::{Content, Lease, Terms};
+use crate::locks::session::{Content, Lease};
 use crate::run::{Held, Kept};
 use crate::store::session::Change;
 use crate::sys::clock;
@@ -15,18 +15,13 @@ const LONGEST: f64 = 300.0;
 /// The lease of a session whose command runs.
 pub(super) struct Holding<'h, 'a> {
     here: &'h Here<'a>,
-    terms: &'h Terms,
-    /// Whether the session goes without a lease.
-    without: bool,
+    /// The lease as it was noted; none where the session goes without.
+    lease: Option<Lease>,
 }
 
 impl<'h, 'a> Holding<'h, 'a> {
-    pub(super) fn new(here: &'h Here<'a>, terms: &'h Terms, without: bool) -> Self {
-        Self {
-            here,
-            terms,
-            without,
-        }
+    pub(super) fn new(here: &'h Here<'a>, lease: Option<Lease>) -> Self {
+        Self { here, lease }
     }
 }
 
@@ -36,21 +31,24 @@ impl Held for Holding<'_, '_> {
     }
 
     fn looks_kept(&mut self) -> bool {
-        let is_own = |content| matches!(content, Content::Held(lease) if lease.session_id == self.terms.session_id);
-        self.without || self.here.store.read().is_ok_and(is_own)
+        let Some(own) = &self.lease else { return true };
+        let is_own =
+            |content| matches!(content, Content::Held(lease) if lease.session_id == own.session_id);
+        self.here.store.read().is_ok_and(is_own)
     }
 
     fn keep(&mut self) -> Result<Kept> {
-        if self.without {
+        let Some(own) = &self.lease else {
             return Ok(Kept::Yes);
-        }
+        };
         let now = clock::wall();
         let updated = self.here.store.update(|content| match content {
-            Content::Held(lease) if lease.session_id == self.terms.session_id => {
+            Content::Held(lease) if lease.session_id == own.session_id => {
                 (Change::Keep(lease.renewed(now)), Kept::Yes)
             }
             Content::Held(lease) => (Change::Nothing, Kept::Lost(Some(lease.session_id.clone()))),
-            Content::Free => (Change::Begin(Lease::begin(self.terms, now)), Kept::Restored),
+            // It began when it began.
+            Content::Free => (Change::Begin(own.renewed(now)), Kept::Restored),
             // Another program may be about to write it.
             Content::Corrupt => (Change::Nothing, Kept::Unclear),
         });
@@ -58,15 +56,13 @@ impl Held for Holding<'_, '_> {
     }
 
     fn watch(&self) -> Vec<PathBuf> {
-        if self.without {
-            Vec::new()
-        } else {
-            vec![self.here.store.path().to_owned()]
-        }
+        let path = || self.here.store.path().to_owned();
+        self.lease.iter().map(|_| path()).collect()
     }
 
     /// Every quarter of the TTL, and at least every five minutes.
     fn keep_every(&self) -> f64 {
-        (self.terms.ttl_hours * 3600.0 / 4.0).min(LONGEST)
+        let ttl = |lease: &Lease| lease.ttl_hours * 3600.0 / 4.0;
+        self.lease.as_ref().map_or(LONGEST, ttl).min(LONGEST)
     }
 }

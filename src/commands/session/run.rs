@@ -30,8 +30,8 @@ pub(super) fn run(args: &cli::SessionRun, here: &Here<'_>) -> Result<Outcome> {
     let terms = here.terms(&args.mode, &args.terms)?;
     let senses = Senses::new(Signals::arm(&signals::ENDING)?);
     let aside = |report| Ok(Outcome::Aside(Box::new(report), manner.blocked_exit()));
-    let (began, without) = match begin(here, &terms, args.consider_peers) {
-        Begun::Leased(_, action) => (action == Action::Acquired, false),
+    let (began, lease) = match begin(here, &terms, args.consider_peers) {
+        Begun::Leased(lease, action) => (action == Action::Acquired, Some(lease)),
         Begun::Blocked(_, report) => return aside(Report::SessionBlocked(*report)),
         Begun::Beside(report, _) if report.status == Status::Blocked => {
             return aside(Report::SessionBeside(*report));
@@ -42,15 +42,15 @@ pub(super) fn run(args: &cli::SessionRun, here: &Here<'_>) -> Result<Outcome> {
                 "no lease is noted: the session {} is at work in {}, and this one only reads",
                 report.blocking_session_id, report.blocking_worktree
             ));
-            (false, true)
+            (false, None)
         }
         Begun::Failed(error) => {
             here.forgiven(error)?;
-            (false, true)
+            (false, None)
         }
     };
     let environment = vec![(SESSION_ID, OsString::from(&terms.session_id))];
-    let mut holding = Holding::new(here, &terms, without);
+    let mut holding = Holding::new(here, lease);
     let ended = run_at_once(
         || run::start_plainly(manner.command(), environment),
         &manner,
