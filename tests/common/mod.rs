@@ -451,3 +451,14 @@ pub fn required(test: &str, tool: &str) -> bool {
     let found = std::env::split_paths(&path).any(|dir| dir.join(tool).is_file());
     can_run(test, found, &format!("needs {tool}"))
 }
+
+/// Whether strace is there and may trace, which this test needs.
+#[must_use = "a test that cannot run must return"]
+pub fn may_trace(test: &str) -> bool {
+    let traced = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "true"])
+        .stdin(Stdio::null())
+        .output();
+    let fine = traced.is_ok_and(|output| output.status.success());
+    can_run(test, fine, "needs strace and permission to trace")
+}

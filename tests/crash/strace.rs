@@ -4,23 +4,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::common::{BIN, can_run};
+use crate::common::BIN;
 use crate::scene::Stage;
 
-/// Whether strace is there and may trace.
-#[must_use = "a test that cannot run must return"]
-pub fn possible(test: &str) -> bool {
-    let traced = std::process::Command::new("strace")
-        .args(["-f", "-qq", "-o", "/dev/null", "true"])
-        .stdin(Stdio::null())
-        .output();
-    let fine = traced.is_ok_and(|output| output.status.success());
-    can_run(test, fine, "needs strace and permission to trace")
-}
+pub use crate::common::may_trace as possible;
 
 /// How a traced process ended.
 #[derive(Debug)]

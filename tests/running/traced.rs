@@ -1,27 +1,17 @@
 //! strace, as the hand that stops the program between the grant and the start of the command.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::fixture::base;
 use crate::common::turns::{Running, children, runs, waits_for};
-use crate::common::{BIN, DEADLINE, can_run};
+use crate::common::{BIN, DEADLINE};
 use crate::stage::{DEFAULT_SIGNALS, Stage, descriptors, is_ours};
+
+pub use crate::common::may_trace as possible;
 
 /// How long strace lets a process stand.
 const STANDS: Duration = Duration::from_secs(3);
-
-/// Whether strace is there and may trace.
-#[must_use = "a test that cannot run must return"]
-pub fn possible(test: &str) -> bool {
-    let traced = std::process::Command::new("strace")
-        .args(["-f", "-qq", "-o", "/dev/null", "true"])
-        .stdin(Stdio::null())
-        .output();
-    let fine = traced.is_ok_and(|output| output.status.success());
-    can_run(test, fine, "needs strace and permission to trace")
-}
 
 /// A `merge run` under strace, with what it starts.
 pub struct Traced {
